@@ -1,0 +1,125 @@
+"""`ClaudeCodeEngine`: the framework's engine port, behind which whole runs are executed.
+
+The port's one method serves both doors. A run is one unit from the first check to the last image:
+nothing is handed over half-done between the engine and the door's handler, so nothing can be lost
+or left behind between them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from papeete_actor_synchronous_messaging.engine import EngineError
+
+from foundry_implementation_actor.actor.settings import Settings
+from foundry_implementation_actor.actor.wiring import workshop
+from foundry_implementation_actor.domain.capability import Capability
+from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.domain.run import Accepted, Door
+from foundry_implementation_actor.domain.task import Task, read_task
+from foundry_implementation_actor.runs.assess import assess
+from foundry_implementation_actor.runs.implement import implement
+from foundry_implementation_actor.runs.inline import Answer, InlineRuns
+from foundry_implementation_actor.runs.workshop import Workshop
+from foundry_implementation_actor.system.journal import CORRELATION, Sink, new_correlation_id, to_logging
+from foundry_implementation_actor.workspace.checkout import sweep
+
+
+class ClaudeCodeEngine:
+    """Answers both doors of the actor by driving sessions.
+
+    Args:
+        config: the capability that is served.
+        github_token: reads and pushes the repository; GITHUB_TOKEN when not given.
+        claude_bin: the `claude` program, a name on PATH or a path.
+        clone_timeout: seconds for each git operation; likewise the other limits, in seconds or
+            turns. Each takes its value from `settings` when not given.
+        settings: everything else; read from the environment when not given.
+        sink: where records go, by default to `logging`.
+
+    Raises:
+        SettingsError: a setting is wrong or GITHUB_TOKEN is missing.
+    """
+
+    def __init__(
+        self,
+        config: Capability,
+        *,
+        github_token: str | None = None,
+        claude_bin: str | None = None,
+        clone_timeout: int | None = None,
+        fetch_timeout: int | None = None,
+        session_timeout: int | None = None,
+        max_turns: int | None = None,
+        assess_timeout: int | None = None,
+        assess_max_turns: int | None = None,
+        settings: Settings | None = None,
+        sink: Sink = to_logging,
+    ) -> None:
+        given: dict[str, Any] = {
+            "github_token": github_token, "clone_timeout_s": clone_timeout, "fetch_timeout_s": fetch_timeout,
+            "session_timeout_s": session_timeout, "max_turns": max_turns,
+            "assess_timeout_s": assess_timeout, "assess_max_turns": assess_max_turns,
+        }  # fmt: skip
+        settings = settings or Settings.from_env()
+        settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
+        self.config = config
+        self.name = config.engine
+        self._shop = workshop(config, settings, claude_bin or "claude", sink)
+        self._runs = InlineRuns(settings.max_sessions)
+        for name in sweep(settings.state):
+            self._shop.journal.event("swept", level="warn", folder=name)
+
+    def judge(self, *, system: str, prompt: str, schema: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Answer one request; `prompt` is `verb: …`, `door: …` and the situation as JSON.
+
+        Raises:
+            EngineError: the request is wrong, the host is not fit, or the run was stopped; the text
+                is for the caller.
+        """
+        shop = replace(self._shop, journal=self._shop.journal.bound(correlation_id=_correlation_id()))
+        try:
+            door, payload = _situation(prompt)
+            task = read_task(door, payload)
+            return self._runs.answer(task.digest(self.config.capability), lambda: _run(shop, task, system, schema))
+        except ActorError as error:
+            shop.journal.event("refused-with-error", level="error", code=error.code.value, error=str(error))
+            raise EngineError(shop.journal.redact(str(error))) from error
+
+    def stop(self) -> None:
+        """End every session and command in flight; their callers are told that the actor is stopping."""
+        self._shop.stop.set()
+
+
+def _run(shop: Workshop, task: Task, system: str, schema: Mapping[str, Any] | None) -> tuple[Answer, bool]:
+    """One run's answer, and whether the same request may be given it again without a new run."""
+    if task.door is Door.ASSESS:
+        return assess(shop, task, system, schema), True
+    reply = implement(shop, task, system)
+    return reply.wire(), isinstance(reply, Accepted) or reply.settled
+
+
+def _situation(prompt: str) -> tuple[Door, Mapping[str, Any]]:
+    """Read the framework's prompt: which door, and what the caller sent."""
+    _, door, situation = (*prompt.split("\n", 2), "", "")[:3]
+    try:
+        return Door(door.removeprefix("door: ").strip()), json.loads(situation)["payload"]
+    except (ValueError, KeyError, TypeError) as error:
+        doors = ", ".join(Door)
+        raise ActorError(Code.BAD_REQUEST, f"this engine answers {doors}, asked as the framework asks") from error
+
+
+def _correlation_id() -> str:
+    """The trace id of the request: from our own service, from OpenTelemetry where it is in use, or new."""
+    if CORRELATION.get():
+        return CORRELATION.get()
+    telemetry = sys.modules.get("opentelemetry.trace")
+    if telemetry is not None:
+        context = telemetry.get_current_span().get_span_context()
+        if context.is_valid:
+            return f"{context.trace_id:032x}"
+    return new_correlation_id()

@@ -1,0 +1,210 @@
+"""Every setting of the actor, read from the environment once and in this one place.
+
+Each variable is one field of `Settings`, declared with its name, its default, what it is for and how
+its text is read. The table that `doctor` prints is that same declaration (`VARIABLES`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from foundry_implementation_actor.actor.variables import (
+    Read,
+    Variable,
+    address,
+    choice,
+    count,
+    location,
+    plain,
+    registry,
+    secret,
+    switch,
+    unchanged,
+)
+from foundry_implementation_actor.domain.error import SettingsError
+from foundry_implementation_actor.domain.run import Budget, Door
+
+_DAY = 24 * 60 * 60
+_UNSET = Path()
+_STATE_FOLDER = "foundry-implementation-actor"
+_STATE_DEFAULT = f"$XDG_STATE_HOME (or ~/.local/state) + /{_STATE_FOLDER}"
+
+# What git, the grounding tools and the model's client need to get out through a site's proxy and to
+# trust its certificates. Handed on as they are, under the names that those programs know.
+PASSED_ON = (
+    "HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "all_proxy", "no_proxy",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
+)  # fmt: skip
+
+
+def _setting(name: str, default: Any, read: Read, what: str, *, shown: str = "") -> Any:
+    hidden = read is secret
+    variable = Variable(name, shown or str(default or ""), what, secret=hidden, read=read)
+    return field(default=default, repr=not hidden, metadata={"variable": variable})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The actor's settings; the defaults stand for a variable that is not set.
+
+    Times are whole seconds, sizes are bytes. An empty text, or None for the script, means that nothing was given.
+    """
+
+    max_turns: int = _setting("MAX_TURNS", 60, count(10_000), "turns of an implementing session")
+    session_timeout_s: int = _setting("SESSION_TIMEOUT_S", 1800, count(_DAY), "seconds of an implementing session")
+    assess_max_turns: int = _setting("ASSESS_MAX_TURNS", 15, count(10_000), "turns of an assessing session")
+    assess_timeout_s: int = _setting("ASSESS_TIMEOUT_S", 600, count(_DAY), "seconds of an assessing session")
+    clone_timeout_s: int = _setting("CLONE_TIMEOUT_S", 120, count(_DAY), "seconds for getting the repository")
+    fetch_timeout_s: int = _setting("FETCH_TIMEOUT_S", 120, count(_DAY), "seconds for each grounding command")
+    silence_timeout_s: int = _setting("SILENCE_TIMEOUT_S", 300, count(_DAY), "seconds a session may say nothing")
+    max_sessions: int = _setting("MAX_SESSIONS", 4, count(256), "sessions at once; the others wait in order")
+    max_changed_files: int = _setting("MAX_CHANGED_FILES", 2000, count(1_000_000), "files that one change may touch")
+    max_patch_bytes: int = _setting("MAX_PATCH_BYTES", 32 * 1024 * 1024, count(2**40), "bytes of all changed files")
+    shutdown_grace_s: int = _setting("SHUTDOWN_GRACE_S", 25, count(_DAY), "seconds that runs get to end after SIGTERM")
+    git_base_url: str = _setting(
+        "GIT_BASE_URL", "https://github.com", address("http", "https", "file"), "where <owner>/<repo>.git is found"
+    )
+    state: Path = _setting("ACTOR_STATE", _UNSET, location, "mirrors, trees and answers", shown=_STATE_DEFAULT)  # noqa: RUF009 - declares a field
+    session_engine: str = _setting(
+        "SESSION_ENGINE",
+        "claude-code",
+        choice("claude-code", "scripted"),
+        "what works: claude-code or scripted",
+    )
+    session_script: Path | None = _setting("SESSION_SCRIPT", None, location, "file of the scripted engine")  # noqa: RUF009 - declares a field
+    images: bool = _setting("IMAGES", True, switch, "off: no image is built or pushed", shown="on")
+    image_registry: str = _setting("IMAGE_REGISTRY", "", registry, "registry that images go to, without a scheme")
+    buildkit_host: str = _setting("BUILDKIT_HOST", "", plain, "address of the BuildKit daemon")
+    docker_config: str = _setting("DOCKER_CONFIG", "", plain, "directory of the registry login (config.json)")
+    port: int = _setting("PORT", 8080, count(65535), "port that serve listens on")
+    host: str = _setting("HOST", "0.0.0.0", plain, "address that serve listens on")  # noqa: S104 - a Pod's address is not known before it runs
+    billing: str = _setting(
+        "BILLING", "", choice("metered"), "metered: bill the API key although a plan's token is set"
+    )
+    github_token: str = _setting("GITHUB_TOKEN", "", secret, "reads and pushes the repository")
+    oauth_token: str = _setting("CLAUDE_CODE_OAUTH_TOKEN", "", secret, "the model, paid by a plan")
+    api_key: str = _setting("ANTHROPIC_API_KEY", "", secret, "the model, paid by use")
+    auth_token: str = _setting("ANTHROPIC_AUTH_TOKEN", "", secret, "the model behind a gateway, paid by use")
+    model_base_url: str = _setting("ANTHROPIC_BASE_URL", "", address("http", "https"), "another address of the model")
+    path: str = _setting("PATH", "/usr/local/bin:/usr/bin:/bin", unchanged, "where git, claude and buildctl are found")
+    passed_on: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.state is _UNSET:
+            object.__setattr__(self, "state", _default_state(os.environ))
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> Settings:
+        """Read every setting; `environ` is the process's own environment when not given.
+
+        Raises:
+            SettingsError: naming every variable whose value cannot be used, one a line.
+        """
+        environ = os.environ if environ is None else environ
+        values: dict[str, Any] = {}
+        wrong: list[str] = []
+        for name, variable in _DECLARED.items():
+            try:
+                values.update(variable.value_in(environ, name))
+            except ValueError as error:
+                wrong.append(f"{variable.name} {error}")
+        wrong += _contradictions(values)
+        if wrong:
+            raise SettingsError("\n".join(wrong))
+        values["passed_on"] = {name: environ[name] for name in PASSED_ON if environ.get(name)}
+        if "state" not in values:
+            values["state"] = _default_state(environ)
+        return cls(**values)
+
+    def engine_kwargs(self) -> dict[str, Any]:
+        """The keyword arguments of `ClaudeCodeEngine`: the contract's eight and these settings."""
+        return {
+            "github_token": self.github_token or None,
+            "claude_bin": None,
+            "clone_timeout": self.clone_timeout_s,
+            "fetch_timeout": self.fetch_timeout_s,
+            "session_timeout": self.session_timeout_s,
+            "max_turns": self.max_turns,
+            "assess_timeout": self.assess_timeout_s,
+            "assess_max_turns": self.assess_max_turns,
+            "settings": self,
+        }
+
+    def budget(self, door: Door) -> Budget:
+        """What one session at this door may spend."""
+        if door is Door.ASSESS:
+            limits = (self.assess_max_turns, "ASSESS_MAX_TURNS", self.assess_timeout_s, "ASSESS_TIMEOUT_S")
+        else:
+            limits = (self.max_turns, "MAX_TURNS", self.session_timeout_s, "SESSION_TIMEOUT_S")
+        return Budget(*limits, silence_s=self.silence_timeout_s)
+
+    def limits(self) -> dict[str, int]:
+        """Every numeric setting by its field's name, for the record of a start; the port is not one."""
+        numbers = {name: value for name in _DECLARED if type(value := getattr(self, name)) is int}
+        return {name: value for name, value in numbers.items() if name != "port"}
+
+    def secrets(self) -> tuple[str, ...]:
+        """Every secret value there is, to be hidden wherever it would be shown."""
+        named = [getattr(self, name) for name, variable in _DECLARED.items() if variable.secret]
+        proxies = [urlsplit(value).password for name, value in self.passed_on.items() if name.lower().endswith("proxy")]
+        return tuple(value for value in (*named, *proxies) if value)
+
+    @property
+    def model_credential(self) -> str:
+        """The variable whose credential sessions use, or an empty text when there is none.
+
+        A plan's token comes first, unless the operator asked for the metered account.
+        """
+        metered = [("ANTHROPIC_API_KEY", self.api_key), ("ANTHROPIC_AUTH_TOKEN", self.auth_token)]
+        plan = [("CLAUDE_CODE_OAUTH_TOKEN", self.oauth_token)]
+        order = metered + plan if self.billing == "metered" else plan + metered
+        return next((name for name, value in order if value), "")
+
+    def model_environment(self) -> dict[str, str]:
+        """The model's variables for a session: at most one credential, and the address if one is set."""
+        given = {
+            "CLAUDE_CODE_OAUTH_TOKEN": self.oauth_token,
+            "ANTHROPIC_API_KEY": self.api_key,
+            "ANTHROPIC_AUTH_TOKEN": self.auth_token,
+        }
+        chosen = {self.model_credential: given[self.model_credential]} if self.model_credential else {}
+        return chosen | ({"ANTHROPIC_BASE_URL": self.model_base_url} if self.model_base_url else {})
+
+
+_DECLARED: dict[str, Variable] = {f.name: f.metadata["variable"] for f in fields(Settings) if "variable" in f.metadata}
+
+VARIABLES: tuple[Variable, ...] = tuple(_DECLARED.values())
+"""The table of all variables, in the order in which they are declared."""
+
+SECRET_VARIABLES: tuple[str, ...] = tuple(variable.name for variable in VARIABLES if variable.secret)
+"""The names of the variables that hold secrets, to be scrubbed from the process's environment."""
+
+
+def _default_state(environ: Mapping[str, str]) -> Path:
+    # The XDG specification says that a relative value is to be ignored.
+    given = Path(environ.get("XDG_STATE_HOME", ""))
+    if given.is_absolute():
+        return given / _STATE_FOLDER
+    try:
+        home = Path(environ.get("HOME") or Path.home())
+    except RuntimeError as error:
+        raise SettingsError("ACTOR_STATE is not set and this user has no home directory; name a directory") from error
+    return home / ".local" / "state" / _STATE_FOLDER
+
+
+def _contradictions(values: Mapping[str, Any]) -> list[str]:
+    wrong = []
+    if values.get("session_engine") == "scripted" and not values.get("session_script"):
+        wrong.append("SESSION_SCRIPT is not set, and SESSION_ENGINE=scripted plays that file; name it")
+    metered = [_DECLARED[name].name for name in ("api_key", "auth_token") if values.get(name)]
+    if values.get("oauth_token") and metered and values.get("billing") != "metered":
+        wrong.append(
+            f"CLAUDE_CODE_OAUTH_TOKEN and {' and '.join(metered)} are both set, and sessions would silently be billed "
+            f"to the metered account; unset {' and '.join(metered)}, or set BILLING=metered if that is what you want"
+        )
+    return wrong

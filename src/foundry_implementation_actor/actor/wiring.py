@@ -1,0 +1,104 @@
+"""Puts an actor together: from a sidecar and the settings to everything that a run works with."""
+
+from __future__ import annotations
+
+import shutil
+
+from foundry_implementation_actor.actor.settings import Settings
+from foundry_implementation_actor.delivery.images.buildctl import Buildctl
+from foundry_implementation_actor.domain.capability import Capability
+from foundry_implementation_actor.domain.error import ActorError, Code, SettingsError
+from foundry_implementation_actor.domain.run import Door
+from foundry_implementation_actor.engines.claude_code import ClaudeCode
+from foundry_implementation_actor.engines.port import Engine
+from foundry_implementation_actor.engines.script import read_script
+from foundry_implementation_actor.engines.scripted import Scripted
+from foundry_implementation_actor.judges.boundary import ChangeLimits
+from foundry_implementation_actor.runs.workshop import Workshop
+from foundry_implementation_actor.system.git import Remote
+from foundry_implementation_actor.system.journal import Journal, Sink, to_logging
+from foundry_implementation_actor.system.process import Stop
+from foundry_implementation_actor.system.release import version
+from foundry_implementation_actor.system.secrets import finder, redactor
+from foundry_implementation_actor.workspace.grounding import Fetcher
+
+_HOME = "/nonexistent"
+
+
+def workshop(
+    capability: Capability, settings: Settings, claude_bin: str = "claude", sink: Sink = to_logging
+) -> Workshop:
+    """The means of one actor.
+
+    Args:
+        capability: what it serves.
+        settings: what the operator set.
+        claude_bin: the program of the claude-code engine, a name on PATH or a path.
+        sink: where records go.
+
+    Raises:
+        SettingsError: GITHUB_TOKEN is missing although the forge is reached over HTTP, or the
+            script of the scripted engine cannot be read.
+        ActorError: the script is no script.
+    """
+    if not settings.github_token and settings.git_base_url.startswith("http"):
+        raise SettingsError(
+            "GITHUB_TOKEN is not set", hint=f"give a token with contents:write on {capability.source_repo}"
+        )
+    stop = Stop()
+    environment = {"PATH": settings.path, **settings.passed_on}
+    tools = {**environment, "HOME": _HOME, "LANG": "C.UTF-8", "GITHUB_TOKEN": settings.github_token}
+    return Workshop(
+        capability=capability,
+        remote=Remote(f"{settings.git_base_url.rstrip('/')}/{capability.source_repo}.git", settings.github_token),
+        state=settings.state,
+        engine=_engine(settings, claude_bin),
+        budgets={door: settings.budget(door) for door in Door},
+        change_limits=ChangeLimits(settings.max_changed_files, settings.max_patch_bytes),
+        clone_timeout_s=settings.clone_timeout_s,
+        environment=environment,
+        fetcher=Fetcher(tools, settings.fetch_timeout_s, stop),
+        credentials={**settings.model_environment(), **_open_proxies(settings)},
+        builder=_builder(settings),
+        check_engine=lambda: _check_engine(settings, claude_bin),
+        finds_secret=finder(settings.secrets()),
+        journal=Journal(sink, redactor(settings.secrets())),
+        stop=stop,
+        version=version(),
+    )
+
+
+def _engine(settings: Settings, claude_bin: str) -> Engine:
+    if settings.session_engine == "claude-code":
+        return ClaudeCode(claude_bin)
+    assert settings.session_script is not None, "Settings.from_env refuses a scripted engine without a script"
+    try:
+        text = settings.session_script.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"SESSION_SCRIPT cannot be read: {error}", where=str(settings.session_script)) from error
+    return Scripted(read_script(text, str(settings.session_script)))
+
+
+def _builder(settings: Settings) -> Buildctl | None:
+    if not settings.images:
+        return None
+    environment = {"PATH": settings.path, "HOME": _HOME, **settings.passed_on}
+    if settings.docker_config:
+        environment["DOCKER_CONFIG"] = settings.docker_config
+    return Buildctl(settings.image_registry, settings.buildkit_host, environment)
+
+
+def _check_engine(settings: Settings, claude_bin: str) -> None:
+    if settings.session_engine != "claude-code":
+        return
+    if shutil.which(claude_bin, path=settings.path) is None:
+        hint = "install it with: npm install -g @anthropic-ai/claude-code"
+        raise ActorError(Code.UNFIT, f"the program {claude_bin!r} was not found", hint=hint)
+    if not settings.model_credential:
+        hint = "set CLAUDE_CODE_OAUTH_TOKEN (from: claude setup-token), or ANTHROPIC_API_KEY to be billed by use"
+        raise ActorError(Code.UNFIT, "there is no login for the model", hint=hint)
+
+
+def _open_proxies(settings: Settings) -> dict[str, str]:
+    """What a session needs of the site's network, without any address that holds a password."""
+    return {name: value for name, value in settings.passed_on.items() if "@" not in value}

@@ -1,0 +1,167 @@
+"""The entry point: the table of commands, and the one place where an error becomes an exit code.
+
+Imports inside functions are deliberate in this floor: a command's module is imported only when it
+is called, so that `--help` costs little more than the interpreter.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import click
+
+from foundry_implementation_actor.domain.error import MEANINGS, ActorError, Code
+
+PACKAGE = "foundry-implementation-actor"
+
+_EXIT_PIPE = 128 + signal.SIGPIPE
+_EPILOG = """\b
+Examples:
+  foundry-implementation-actor lint .
+  foundry-implementation-actor show . --registry registry.example.com
+  foundry-implementation-actor implement . --task task.yaml
+  foundry-implementation-actor serve . --port 8080
+
+\b
+Exit codes: 0 done, 1 refused, 2 a mistake in what was asked, 3 this host
+is not fit, 4 a bug, 130 interrupted. `fia` is a short name of the command.
+"""
+
+
+class Entry(NamedTuple):
+    """Where a command lives, and its line in the list of commands."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+COMMANDS = {
+    "lint": Entry("lint", "lint", "Check a sidecar, and the cards beside it."),
+    "show": Entry("show", "show", "Print every name that is derived from a sidecar."),
+    "render-cards": Entry("render_cards", "render_cards", "Write the four cards beside a sidecar."),
+    "serve": Entry("serve", "serve", "Answer both doors over HTTP."),
+    "implement": Entry("implement", "implement", "Turn one task into one branch, without a server."),
+    "assess": Entry("assess", "assess", "Ask whether one task can be delivered, without a server."),
+    "demo": Entry("demo", "demo", "See the whole path on a small repository of its own."),
+    "doctor": Entry("doctor", "doctor", "Check this host, its tools and its settings."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that lists its commands from the table and imports the one that is called."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """The names of the commands, in the table's order."""
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now, or None."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module = importlib.import_module(f"foundry_implementation_actor.cli.{entry.module}")
+        command = getattr(module, entry.attribute)
+        assert isinstance(command, click.Command), "a command is a click command"
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the table, importing none of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(f"{PACKAGE} {_version()}")
+        ctx.exit()
+
+
+def _version() -> str:
+    from importlib.metadata import version  # noqa: PLC0415 - 50 ms, needed by --version and a bug's file only
+
+    return version(PACKAGE)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version, help="Print it.")
+def group() -> None:
+    """Turn one task into one verified git branch.
+
+    A use of this actor is a folder with one file, actor-agentic-context.yaml.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: the arguments after the program's name; those of the process when None.
+
+    Returns:
+        The exit code. A command gives its own by returning it; None counts as 0.
+    """
+    try:
+        code = _run(argv)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return _EXIT_PIPE
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return MEANINGS[Code.INTERRUPTED].exit_code
+    except Exception as error:  # noqa: BLE001 - the one boundary: no traceback reaches a user
+        return _report_bug(error)
+    return code
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    color = False if os.environ.get("NO_COLOR") else None
+    try:
+        code = group.main(argv, prog_name=PACKAGE, standalone_mode=False, color=color)
+    except ActorError as error:
+        return _report(error)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    return code if isinstance(code, int) else 0
+
+
+def _report(error: ActorError) -> int:
+    place = f"{error.where}: " if error.where else ""
+    click.echo(f"error: {place}{error.message}", err=True)
+    if error.hint:
+        click.echo(f"hint: {error.hint}", err=True)
+    return error.meaning.exit_code
+
+
+def _report_bug(error: Exception) -> int:
+    kept = _keep_traceback(error)
+    click.echo(f"error: this is a bug ({type(error).__name__}); {kept}", err=True)
+    return MEANINGS[Code.BUG].exit_code
+
+
+def _keep_traceback(error: Exception) -> str:
+    import tempfile  # noqa: PLC0415 - needed for a bug only
+    import traceback  # noqa: PLC0415 - needed for a bug only
+
+    lines = [f"{PACKAGE} {_version()}, Python {sys.version}\n", f"{sys.argv!r}\n", *traceback.format_exception(error)]
+    try:
+        descriptor, path = tempfile.mkstemp(prefix=f"{PACKAGE}-", suffix=".traceback.txt")
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(lines)
+    except OSError as refusal:
+        return f"its traceback could not be kept ({refusal.strerror})"
+    return f"please report it with the traceback in {path}"
+
+
+def _discard_output() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush raises no second error."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)

@@ -1,0 +1,56 @@
+"""Shows a run's records to a person: one short line for each step, on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+_SHOWN = 100
+_WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "session-tool": lambda record: f"{record.get('tool')} {record.get('input')}",
+    "session-text": lambda record: record.get("text", ""),
+    "continues": lambda record: f"continues from {record['branch']} at {record['commit'][:12]}",
+    "already-delivered": lambda record: f"{record['branch']} already holds the answer to this request",
+    "branch-pushed": lambda record: f"pushed {record['branch']} at {record['commit'][:12]}",
+    "images-off": lambda record: "images are off: none is built or published for " + ", ".join(record["components"]),
+    "refused": lambda record: "refused: " + "; ".join(record["findings"]),
+}
+
+
+def show_record(line: str, _meta: Mapping[str, str]) -> None:
+    """A `Journal` sink: writes what a person wants to follow, drops the rest."""
+    record = json.loads(line)
+    text = _step(record) if record["event"] == "step" else _event(record)
+    if text:
+        click.echo(f"  {text}", err=True)
+
+
+def write_record(line: str, _meta: Mapping[str, str]) -> None:
+    """A `Journal` sink for machines: every record, one line each, on stderr."""
+    click.echo(line, err=True)
+
+
+def records_wanted(*, as_json: bool) -> bool:
+    """Whether records go to stderr as they are: asked for, and nobody is looking at a terminal."""
+    return as_json and not sys.stderr.isatty()
+
+
+def _step(record: Mapping[str, Any]) -> str:
+    name = click.style(record["step"], bold=True)
+    if record["phase"] == "start":
+        return f"{name} …" if record["step"] == "session" else ""
+    if record["phase"] == "ok":
+        return f"{name} {record['duration_ms'] / 1000:.1f} s"
+    return click.style(f"{record['step']} failed: {record['error']}", fg="red")
+
+
+def _event(record: Mapping[str, Any]) -> str:
+    words: Callable[[Mapping[str, Any]], str] | None = _WORDS.get(record.get("step", ""))
+    if words is None:
+        return ""
+    text = " ".join(str(words(record)).split())
+    return click.style(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…", dim=True)

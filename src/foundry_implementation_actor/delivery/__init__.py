@@ -1,0 +1,1 @@
+"""How work leaves: the commit, the branch on the forge, the images."""

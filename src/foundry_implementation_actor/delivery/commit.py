@@ -1,0 +1,69 @@
+"""The one commit of a run, made by the actor on the recorded base, and what its trailers say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from foundry_implementation_actor.domain.capability import Capability
+from foundry_implementation_actor.domain.event import clip
+from foundry_implementation_actor.domain.task import Task
+from foundry_implementation_actor.system.git import Git
+
+_SUBJECT_LIMIT = 72
+_BODY_LIMIT = 8_000
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a commit says: subject, the session's own summary, and trailers as (name, value)."""
+
+    subject: str
+    summary: str
+    trailers: Sequence[tuple[str, str]]
+
+    def __str__(self) -> str:
+        trailers = "\n".join(f"{name}: {_one_line(value)}" for name, value in self.trailers)
+        body = clip(_clean(self.summary).strip(), _BODY_LIMIT)
+        return "\n\n".join(part for part in (self.subject, body, trailers) if part) + "\n"
+
+
+def message(task: Task, summary: str, trailers: Sequence[tuple[str, str]]) -> Message:
+    """The message of a task's commit, `<task id>: <title>`, at most 72 characters of subject."""
+    subject = f"{task.task_id}: {_one_line(task.title)}"
+    if len(subject) > _SUBJECT_LIMIT:
+        subject = subject[: _SUBJECT_LIMIT - 1].rstrip() + "…"
+    return Message(subject, summary, trailers)
+
+
+def make_commit(git: Git, tree: str, parent: str, text: Message, capability: Capability) -> str:
+    """Write the commit and point the trusted git directory's HEAD at it; its object id."""
+    identity = {}
+    for role in ("AUTHOR", "COMMITTER"):
+        identity[f"GIT_{role}_NAME"] = capability.git_author_name
+        identity[f"GIT_{role}_EMAIL"] = capability.git_author_email
+    commit = git.text(
+        "commit-tree", tree, "-p", parent, "-F", "-", stdin=str(text).encode("utf-8", "replace"), extra=identity
+    )
+    (git.git_dir / "HEAD").write_text(f"{commit}\n")
+    return commit
+
+
+def is_own(git: Git, base: str, head: str, capability: Capability) -> bool:
+    """Whether every commit that `head` has and `base` has not was committed by this actor."""
+    committers = git.text("log", "--format=%cn <%ce>", f"{base}..{head}").splitlines()
+    return set(committers) <= {f"{capability.git_author_name} <{capability.git_author_email}>"}
+
+
+def trailer(git: Git, commit: str, name: str) -> str:
+    """The value of a trailer of a commit, or an empty string."""
+    return git.text("log", "-1", f"--format=%(trailers:key={name},valueonly,separator=%x2C)", commit).strip()
+
+
+def _one_line(text: str) -> str:
+    return " ".join(_clean(text).split())
+
+
+def _clean(text: str) -> str:
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", text)

@@ -1,0 +1,1 @@
+"""Builders of component images, behind one port (`port.Builder`)."""

@@ -1,0 +1,1 @@
+"""The words of this project and their rules: values only, no I/O, standard library only."""

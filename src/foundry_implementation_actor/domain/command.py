@@ -1,0 +1,62 @@
+"""A command to run and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+
+class Ended(StrEnum):
+    """How a child process came to its end."""
+
+    EXIT = "exit"
+    TIMEOUT = "timeout"
+    OUTPUT = "output"
+    STOPPED = "stopped"
+    NOT_FOUND = "not-found"
+
+
+@dataclass(frozen=True)
+class Command:
+    """What to run. The environment is whole: nothing is inherited from the actor's own.
+
+    `stdin` is everything the child can read; it sees end of file after it. `output_limit` bounds
+    stdout and stderr together, in bytes. `pass_fds` are descriptors that the child inherits.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    timeout_s: float
+    stdin: bytes = b""
+    output_limit: int = 16 * 1024 * 1024
+    pass_fds: tuple[int, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Completed:
+    """What came of a command: its exit code (negative for a signal), output and manner of ending."""
+
+    argv: tuple[str, ...]
+    code: int
+    stdout: bytes
+    stderr: bytes
+    ended: Ended
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended by itself with exit code 0."""
+        return self.ended is Ended.EXIT and self.code == 0
+
+    @property
+    def errors(self) -> str:
+        """Its stderr as text, decoding errors replaced, ends trimmed."""
+        return self.stderr.decode("utf-8", "replace").strip()
+
+    @property
+    def text(self) -> str:
+        """Its stdout as text, decoding errors replaced."""
+        return self.stdout.decode("utf-8", "replace")

@@ -1,0 +1,92 @@
+"""A run's doors, limits, the ways in which its session can end, and its one answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Door(StrEnum):
+    """The two doors of the actor, by their ids on the card."""
+
+    IMPLEMENT = "implement-task"
+    ASSESS = "assess-task"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one session at a door may spend, and the variables that raise it."""
+
+    turns: int
+    turns_variable: str
+    clock_s: int
+    clock_variable: str
+    silence_s: int
+
+
+class Cause(StrEnum):
+    """Why a session ended; only FINISHED means that its work may be judged."""
+
+    FINISHED = "finished"
+    TURNS = "turns"
+    CLOCK = "clock"
+    SILENT = "silent"
+    OUTPUT = "output"
+    PROVIDER = "provider"
+    CRASHED = "crashed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class SessionEnd:
+    """The one end of a session.
+
+    `text` is the last thing it said; `detail` says in words what went wrong, empty when finished;
+    `turns`, tokens and `cost_usd` are what the session itself reported, zero when it did not.
+    """
+
+    cause: Cause
+    text: str = ""
+    detail: str = ""
+    turns: int = 0
+    cost_usd: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether it came to its own end without an error."""
+        return self.cause is Cause.FINISHED
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The branch that was pushed, its commit, and the images that hold exactly that commit."""
+
+    branch: str
+    commit: str
+    images: tuple[str, ...] = ()
+
+    def wire(self) -> dict[str, Any]:
+        """The `task-implemented-result` of the card."""
+        return {"accepted": True, "branch": self.branch, "images": list(self.images)}
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A business refusal: an answer, not an error.
+
+    `because` is for the caller. `settled` says that the same request asked again would be paid for
+    again and refused again for the same cause, so that the answer may be kept.
+    """
+
+    because: str
+    settled: bool = False
+
+    def wire(self) -> dict[str, Any]:
+        """The `task-refused-result` of the card."""
+        return {"accepted": False, "because": self.because}
+
+
+Reply = Accepted | Refused

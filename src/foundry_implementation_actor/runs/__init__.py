@@ -1,0 +1,1 @@
+"""The order of the steps at each door, and what executes them."""

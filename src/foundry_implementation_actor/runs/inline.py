@@ -1,0 +1,104 @@
+"""Runs inside this process: one at a time for each request, a bounded number at once, in order."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+Answer = dict[str, Any]
+
+_KEPT_ANSWERS = 256
+
+
+class Turnstile:
+    """Lets `capacity` callers in at once; the others wait and enter in the order in which they came."""
+
+    def __init__(self, capacity: int) -> None:
+        self._free = capacity
+        self._waiting: deque[threading.Event] = deque()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Wait for a place, and hold it."""
+        self._enter()
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _enter(self) -> None:
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            called = threading.Event()
+            self._waiting.append(called)
+        called.wait()
+
+    def _leave(self) -> None:
+        with self._lock:
+            if self._waiting:
+                # The place goes straight to the next in line; nobody can slip in between.
+                self._waiting.popleft().set()
+            else:
+                self._free += 1
+
+
+class InlineRuns:
+    """Executes runs in the threads of their callers.
+
+    A request that is asked again while it runs joins that run; one whose answer was worth keeping
+    gets that answer. So a caller that gave up and asks again never starts a second session.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._turnstile = Turnstile(capacity)
+        self._lock = threading.Lock()
+        self._running: dict[str, Future[Answer]] = {}
+        self._kept: OrderedDict[str, Answer] = OrderedDict()
+
+    def answer(self, key: str, run: Callable[[], tuple[Answer, bool]]) -> Answer:
+        """The answer of the run with this key; `run` returns it and whether it may be kept.
+
+        Raises:
+            BaseException: whatever the run raised, to every caller that joined it.
+        """
+        with self._lock:
+            if key in self._kept:
+                return dict(self._kept[key])
+            joined = self._running.get(key)
+            mine: Future[Answer] = Future()
+            if joined is None:
+                self._running[key] = mine
+        if joined is not None:
+            return dict(joined.result())
+        return self._execute(key, run, mine)
+
+    def _execute(self, key: str, run: Callable[[], tuple[Answer, bool]], mine: Future[Answer]) -> Answer:
+        try:
+            with self._turnstile.inside():
+                answer, keep = run()
+        except BaseException as error:
+            self._forget(key)
+            mine.set_exception(error)
+            raise
+        if keep:
+            self._keep(key, answer)
+        self._forget(key)
+        mine.set_result(answer)
+        return dict(answer)
+
+    def _forget(self, key: str) -> None:
+        with self._lock:
+            del self._running[key]
+
+    def _keep(self, key: str, answer: Answer) -> None:
+        with self._lock:
+            self._kept[key] = answer
+            while len(self._kept) > _KEPT_ANSWERS:
+                self._kept.popitem(last=False)

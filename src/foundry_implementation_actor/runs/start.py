@@ -1,0 +1,116 @@
+"""Where a run starts: what is checked before anything is paid for, and the commit to build on."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from foundry_implementation_actor.delivery.commit import is_own, trailer
+from foundry_implementation_actor.delivery.push import check_push
+from foundry_implementation_actor.delivery.version import untagged
+from foundry_implementation_actor.domain.capability import Component
+from foundry_implementation_actor.domain.run import Refused
+from foundry_implementation_actor.domain.task import TASK_ID_RULE, Task, is_task_id
+from foundry_implementation_actor.runs.workshop import Workshop
+from foundry_implementation_actor.workspace.capture import Prepared, prepare
+from foundry_implementation_actor.workspace.checkout import Checkout, Start, check_out
+from foundry_implementation_actor.workspace.grounding import ground
+from foundry_implementation_actor.workspace.mirror import Mirror, Refs, base_of, mirror_of, refresh
+
+REQUEST_TRAILER = "Request"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run will do: start from `start`, and push over a branch that is still at `expected`.
+
+    `expected` is empty when the branch must not exist. `continues` says that the start is an
+    earlier attempt at the same task; `delivered` is the commit that already answers this very
+    request, or empty.
+    """
+
+    start: Start
+    expected: str
+    continues: bool = False
+    delivered: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run under way: its means, its task, its plan, and the directory that is removed at its end."""
+
+    shop: Workshop
+    task: Task
+    mirror: Mirror
+    plan: Plan
+    folder: Path
+
+
+def check_task_id(task: Task) -> Refused | None:
+    """Refuse an id that cannot name a branch and an image tag (CONTRACT 2)."""
+    if is_task_id(task.task_id):
+        return None
+    return Refused(f"task_id {task.task_id[:80]!r} cannot be used: it must be {TASK_ID_RULE}", settled=True)
+
+
+def read_repository(shop: Workshop) -> tuple[Mirror, Refs]:
+    """The mirror, brought up to date, and what the remote has."""
+    mirror = mirror_of(shop.state, shop.remote, shop.git)
+    return mirror, refresh(mirror)
+
+
+def plan(shop: Workshop, task: Task, mirror: Mirror, refs: Refs) -> Plan | Refused:
+    """Decide what to build on, or refuse because the branch is somebody else's."""
+    base = base_of(refs, shop.remote)
+    head = refs.branch(task.branch)
+    if not head:
+        return Plan(Start(refs, base, task.branch), "")
+    if not is_own(mirror.git, base, head, shop.capability):
+        return Refused(
+            f"the branch {task.branch} exists at {head[:12]} and holds commits that this actor did not make; "
+            "nothing was overwritten: rename or delete the branch, or give the task another id"
+        )
+    if trailer(mirror.git, head, REQUEST_TRAILER) == task.digest(shop.capability.capability):
+        return Plan(Start(refs, base, task.branch), head, delivered=head)
+    continues = bool(task.remediation_context)
+    return Plan(Start(refs, head if continues else base, task.branch), head, continues=continues)
+
+
+def check_images(shop: Workshop, mirror: Mirror, base: str) -> Refused | None:
+    """See, before a session is paid for, that every component's image could be published."""
+    if shop.builder is None:
+        return None
+    shop.builder.check()
+    components = shop.capability.components
+    wanted = untagged(mirror.git, base, shop.capability, components)
+    if wanted:
+        commands = "; ".join(command.replace("<commit>", base[:12]) for command in wanted)
+        return Refused(f"no version tag is reachable from {base[:12]}; run and push: {commands}")
+    missing = [c for c in components if _lacks_dockerfile(mirror, base, c)]
+    if missing:
+        names = ", ".join(f"{c.name}: {c.dockerfile.rstrip('/')}/Dockerfile" for c in missing)
+        return Refused(f"these Dockerfiles are not in the repository at {base[:12]}: {names}")
+    return None
+
+
+def set_up(run: Run) -> tuple[Checkout, Prepared]:
+    """The private tree with its grounding; meanwhile the forge is asked whether it takes a push."""
+    shop, start = run.shop, run.plan.start
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        allowed = pool.submit(check_push, run.mirror.git, shop.remote, start.branch, start.base)
+        with shop.journal.step("checkout", base=start.base):
+            checkout = check_out(run.folder, run.mirror, start, shop.capability)
+        with shop.journal.step("ground"):
+            written = ground(checkout, shop.capability, shop.fetcher, shop.journal)
+            prepared = prepare(checkout, start.base, written)
+        with shop.journal.step("check-push", branch=start.branch):
+            allowed.result()
+    return checkout, prepared
+
+
+def _lacks_dockerfile(mirror: Mirror, base: str, component: Component) -> bool:
+    """Whether a component that is there has no Dockerfile; one that is yet to be made may have none."""
+    there = mirror.git.attempt("cat-file", "-e", f"{base}:{component.path.rstrip('/')}").ok
+    dockerfile = f"{base}:{component.dockerfile.rstrip('/')}/Dockerfile"
+    return there and not mirror.git.attempt("cat-file", "-e", dockerfile).ok

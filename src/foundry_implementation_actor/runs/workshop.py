@@ -1,0 +1,79 @@
+"""Everything that a run works with, as one value: the wiring fills it, the steps read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from foundry_implementation_actor.delivery.images.port import Builder
+from foundry_implementation_actor.domain.capability import Capability
+from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.domain.run import Budget, Cause, Door, SessionEnd
+from foundry_implementation_actor.domain.task import Task
+from foundry_implementation_actor.engines.port import Engine, SessionOrder
+from foundry_implementation_actor.judges.boundary import ChangeLimits
+from foundry_implementation_actor.session.budget import explain
+from foundry_implementation_actor.session.drive import drive
+from foundry_implementation_actor.system.git import Git, Remote
+from foundry_implementation_actor.system.journal import Journal
+from foundry_implementation_actor.system.process import Stop
+from foundry_implementation_actor.workspace.checkout import Checkout
+from foundry_implementation_actor.workspace.grounding import Fetcher
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """One actor's means.
+
+    `environment` is what git and builders get of the host; `builder` is None when images are off;
+    `check_engine` raises ActorError UNFIT when sessions cannot be started; `finds_secret` says
+    whether bytes hold a secret of the actor; `version` is this package's own.
+    """
+
+    capability: Capability
+    remote: Remote
+    state: Path
+    engine: Engine
+    budgets: Mapping[Door, Budget]
+    change_limits: ChangeLimits
+    clone_timeout_s: float
+    environment: Mapping[str, str]
+    fetcher: Fetcher
+    credentials: Mapping[str, str] = field(repr=False)
+    builder: Builder | None
+    check_engine: Callable[[], None]
+    finds_secret: Callable[[bytes], bool]
+    journal: Journal
+    stop: Stop
+    version: str
+
+    @property
+    def git(self) -> Git:
+        """Git with this host's environment; each use points it at a git directory of its own."""
+        return Git(self.state, self.environment, self.clone_timeout_s, stop=self.stop)
+
+    @property
+    def path(self) -> str:
+        """The PATH on which programs are found."""
+        return self.environment["PATH"]
+
+
+def run_session(shop: Workshop, task: Task, checkout: Checkout, *, system: str, prompt: str) -> SessionEnd:
+    """Drive one session in a prepared tree to its finished end.
+
+    Raises:
+        ActorError: STOPPED when it ran out of a budget, broke or was given up by the model's
+            service; INTERRUPTED when the actor is stopping.
+    """
+    budget = shop.budgets[task.door]
+    order = SessionOrder(
+        door=task.door, task_id=task.task_id, system=system, prompt=prompt, tree=checkout.tree, home=checkout.home,
+        temporary=checkout.temporary, turns=budget.turns, path=shop.path, credentials=shop.credentials,
+        remediation=bool(task.remediation_context),
+    )  # fmt: skip
+    end = drive(shop.engine, order, budget, shop.journal, shop.stop)
+    if not end.finished:
+        code = Code.INTERRUPTED if end.cause is Cause.STOPPED else Code.STOPPED
+        raise ActorError(code, shop.journal.redact(explain(task.door, budget, end)))
+    return end

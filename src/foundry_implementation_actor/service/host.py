@@ -1,0 +1,68 @@
+"""One actor on one port until the end: what `serve` does once it has an actor."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from foundry_implementation_actor.domain.error import ServeError
+from foundry_implementation_actor.service.app import Surface
+from foundry_implementation_actor.service.calls import Calls
+from foundry_implementation_actor.service.mailbox import AsgiMailbox
+from foundry_implementation_actor.service.server import BACKLOG, Ending, Server
+from foundry_implementation_actor.system.journal import Journal
+
+_REASONS = {
+    errno.EADDRINUSE: ("is already in use", "stop what listens there, or choose another with --port or PORT"),
+    errno.EACCES: ("may not be used by this user", "choose one above 1023 with --port or PORT"),
+    errno.EADDRNOTAVAIL: ("is on no address of this host", "correct HOST; 0.0.0.0 is every address"),
+}
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket on this address; port 0 takes a free one.
+
+    Raises:
+        ServeError: naming the address, what is wrong with it, and what to do.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        wrong = (error.strerror or str(error), "correct HOST and PORT")
+        reason, hint = _REASONS.get(error.errno or 0, wrong)
+        raise ServeError(f"port {port} {reason} (HOST={host})", hint=hint) from error
+
+
+def host(
+    mailbox: AsgiMailbox,
+    listening: socket.socket,
+    journal: Journal,
+    *,
+    end_sessions: Callable[[], None],
+    grace_s: float,
+    started: Mapping[str, Any],
+) -> None:
+    """Serve the mailbox's actor on this socket until SIGTERM or SIGINT, and return when all is answered.
+
+    Args:
+        mailbox: the mailbox at which the actor has registered.
+        listening: where connections come in; closed at the end.
+        journal: takes every record of the service.
+        end_sessions: ends the sessions of the runs in flight.
+        grace_s: seconds that runs in flight get before their sessions are ended.
+        started: what the `actor-started` record says beside the actor's name and its port.
+    """
+    calls = Calls()
+    app = Surface(mailbox.actor, calls, journal).app()
+    server = Server(app, Ending(calls, end_sessions, grace_s), journal)
+    port = listening.getsockname()[1]
+    with listening:
+        asyncio.run(
+            server.run_on(
+                listening, lambda: journal.event("actor-started", actor=mailbox.actor.name, port=port, **started)
+            )
+        )

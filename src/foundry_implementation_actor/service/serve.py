@@ -1,0 +1,138 @@
+"""The wiring of the service: settings, sidecar, cards, actor, and the port it listens on."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from papeete_actor_synchronous_messaging.actor import Actor
+
+from foundry_implementation_actor.actor.engine import ClaudeCodeEngine
+from foundry_implementation_actor.actor.handler import make_implement_task
+from foundry_implementation_actor.actor.settings import SECRET_VARIABLES, Settings
+from foundry_implementation_actor.definition import conformance
+from foundry_implementation_actor.definition.cards import CARDS, missing
+from foundry_implementation_actor.definition.render import render_cards
+from foundry_implementation_actor.domain.error import ServeError
+from foundry_implementation_actor.sidecar.config import CapabilityConfig
+from foundry_implementation_actor.system.journal import Journal
+from foundry_implementation_actor.system.secrets import redactor, scrub_environment
+
+try:
+    from foundry_implementation_actor.service.host import host, listen
+    from foundry_implementation_actor.service.mailbox import AsgiMailbox
+except ModuleNotFoundError as _missing:  # the HTTP server is an extra; the call below says so
+    _MISSING = _missing.name
+else:
+    _MISSING = None
+
+_PACKAGES = ("foundry-implementation-actor", "papeete-actor-synchronous-messaging", "papeete-version")
+
+
+def serve(folder: str | Path = ".", port: int | None = None) -> None:
+    """Answer the two doors over HTTP until SIGTERM or SIGINT.
+
+    Settings come from the environment; the secrets among them are then removed from it. The cards
+    beside the sidecar are used, or the definition's when there are none.
+
+    Args:
+        folder: the folder that holds the sidecar, or the sidecar itself.
+        port: the port to listen on instead of `PORT`; 0 takes a free one, which `actor-started` names.
+
+    Raises:
+        SettingsError: an environment variable cannot be used.
+        ConfigError: the sidecar cannot be used.
+        ServeError: the cards do not conform, the port is taken, or the `serve` extra is not installed.
+    """
+    if _MISSING:
+        said = f"the HTTP server is not installed (no module {_MISSING})"
+        raise ServeError(said, hint="pip install 'foundry-implementation-actor[serve]'")
+    settings = Settings.from_env()
+    config = CapabilityConfig.load(folder)
+    journal = Journal(redact=redactor(settings.secrets()))
+    with _cards(config, Path(folder)) as cards, _records_on_stdout():
+        engine = ClaudeCodeEngine(config, **settings.engine_kwargs())
+        mailbox = AsgiMailbox()
+        _boot(cards, config, mailbox, engine)
+        listening = listen(settings.host, settings.port if port is None else port)
+        scrub_environment(SECRET_VARIABLES)
+        host(
+            mailbox,
+            listening,
+            journal,
+            end_sessions=engine.stop,
+            grace_s=settings.shutdown_grace_s,
+            started=_started(config, settings),
+        )
+
+
+def _boot(cards: Path, config: CapabilityConfig, mailbox: AsgiMailbox, engine: ClaudeCodeEngine) -> None:
+    try:
+        Actor.from_card(
+            cards,
+            mailbox=mailbox,
+            engines={config.engine: engine},
+            actions={"implement-task": make_implement_task(config)},
+        )
+    except ValueError as error:
+        raise ServeError(str(error), hint="run render-cards to write the cards again") from error
+
+
+@contextlib.contextmanager
+def _cards(config: CapabilityConfig, folder: Path) -> Iterator[Path]:
+    """The folder of the cards: the sidecar's own, or a temporary one with the definition's."""
+    beside = folder.parent if folder.is_file() else folder
+    report = conformance.check(beside)
+    if report.errors:
+        raise ServeError("\n".join(report.errors))
+    if len(missing(beside)) < len(CARDS):
+        yield beside
+        return
+    with tempfile.TemporaryDirectory(prefix=f"{config.actor_slug}-cards-") as rendered:
+        render_cards(config, rendered)
+        yield Path(rendered)
+
+
+def _started(config: CapabilityConfig, settings: Settings) -> dict[str, Any]:
+    return {
+        "capability": config.capability,
+        "source_repo": config.source_repo,
+        "git_base_url": settings.git_base_url,
+        "session_engine": settings.session_engine,
+        "model_credential": settings.model_credential or None,
+        "images": settings.images,
+        **settings.limits(),
+        "versions": {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()},
+    }
+
+
+class _Lines(logging.StreamHandler[Any]):
+    """Writes each record's line to stdout; a reader that has gone away costs records, not the service."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stdout)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name that logging calls
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
+
+
+@contextlib.contextmanager
+def _records_on_stdout() -> Iterator[None]:
+    logger = logging.getLogger("foundry_implementation_actor")
+    before, lines = (logger.level, logger.propagate), _Lines()
+    logger.addHandler(lines)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(lines)
+        logger.level, logger.propagate = before

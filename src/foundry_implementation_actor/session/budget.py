@@ -1,0 +1,46 @@
+"""What a caller is told about a session that did not come to its own end (CONTRACT 6)."""
+
+from __future__ import annotations
+
+from foundry_implementation_actor.domain.run import Budget, Cause, Door, SessionEnd
+
+_KEPT = {
+    Door.IMPLEMENT: "the work was cut off and nothing of it was pushed",
+    Door.ASSESS: "the work was cut off and nothing was written or pushed",
+}
+
+# For each way to end: what happened, and what to do about it.
+_WORDS: dict[Cause, tuple[str, str]] = {
+    Cause.TURNS: (
+        "used up its budget of {budget.turns} turns",
+        "raise {budget.turns_variable} (now {budget.turns}), or make the task smaller",
+    ),
+    Cause.CLOCK: (
+        "used up its budget of {budget.clock_s} seconds",
+        "raise {budget.clock_variable} (now {budget.clock_s}), or make the task smaller",
+    ),
+    Cause.SILENT: (
+        "said nothing for {budget.silence_s} seconds, which is taken for a hang",
+        "ask again; a command that works for long should print its progress",
+    ),
+    Cause.OUTPUT: (
+        "was ended because it {detail}",
+        "make the task smaller, or keep its commands from printing so much",
+    ),
+    Cause.PROVIDER: (
+        "was given up by the model's service: {detail}",
+        "check the credentials and the service's limits, then ask again",
+    ),
+    Cause.CRASHED: ("broke: {detail}", "ask again; if it breaks again, see the run's transcript"),
+    Cause.STOPPED: ("was stopped because the actor is stopping", "ask again"),
+}
+
+
+def explain(door: Door, budget: Budget, end: SessionEnd) -> str:
+    """One line: which door, what ran out or broke and its value, what became of the work, what to do.
+
+    `end` is one that is not finished. Nothing is redacted here.
+    """
+    what, advice = _WORDS[end.cause]
+    detail = " ".join(end.detail.split()) or "it did not say why"
+    return f"{door}: the session {what}; {_KEPT[door]}; {advice}".format(budget=budget, detail=detail)

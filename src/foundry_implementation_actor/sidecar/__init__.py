@@ -1,0 +1,1 @@
+"""The sidecar `actor-agentic-context.yaml`: read, checked, shown."""

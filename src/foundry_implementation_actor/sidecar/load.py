@@ -1,0 +1,86 @@
+"""From a folder or a file to a document: everything that can be wrong before the first key is read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from foundry_implementation_actor.domain.error import ConfigError
+from foundry_implementation_actor.sidecar.compose import compose
+from foundry_implementation_actor.sidecar.document import Document
+
+SIDECAR = "actor-agentic-context.yaml"
+MAX_BYTES = 256 * 1024
+
+_BOM = "\ufeff"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def load(folder_or_file: str | Path) -> Document:
+    """Read a sidecar.
+
+    Args:
+        folder_or_file: the folder that holds `actor-agentic-context.yaml`, or a file of any name.
+
+    Raises:
+        ConfigError: there is no such file, it cannot be read, it is larger than `MAX_BYTES`, it is
+            not UTF-8 text, or it is not one YAML document.
+    """
+    path = Path(folder_or_file)
+    path = path / SIDECAR if _is_folder(path) else path
+    source = shown(path)
+    return compose(_decoded(_content(path, source), source), source)
+
+
+def shown(path: Path) -> str:
+    """A path as a message can print it, whatever bytes it is made of."""
+    text = str(path).encode("utf-8", "backslashreplace").decode()
+    return text if text.isprintable() else repr(text)
+
+
+def folder_of(folder_or_file: str | Path) -> Path:
+    """The folder that holds the sidecar named this way, where a use's cards belong too."""
+    path = Path(folder_or_file)
+    return path if _is_folder(path) else path.parent
+
+
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - unlike pathlib's it raises nothing for a name that cannot be
+
+
+def _content(path: Path, source: str) -> bytes:
+    content = _read(path, source)
+    if content is None:
+        raise ConfigError("not a file", hint=f"put the sidecar there as the file {SIDECAR}", where=source)
+    if len(content) > MAX_BYTES:
+        raise ConfigError(f"larger than {MAX_BYTES // 1024} KiB", hint="a sidecar is a page of YAML", where=source)
+    return content
+
+
+def _read(path: Path, source: str) -> bytes | None:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return None
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        hint = f"create {SIDECAR} there; README shows one to start from"
+        raise ConfigError("no such file", hint=hint, where=source) from None
+    except ValueError:
+        raise ConfigError("no path can hold a NUL", hint="name another folder", where=source) from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ConfigError(f"cannot be read ({reason})", hint="correct the path or its mode", where=source) from None
+
+
+def _decoded(content: bytes, source: str) -> str:
+    if content.startswith(_UTF_16):
+        raise ConfigError("the file is UTF-16", hint="save it as UTF-8", where=f"{source}:1:1")
+    try:
+        return content.decode("utf-8").removeprefix(_BOM)
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        what = f"byte {content[error.start]:#04x} is not UTF-8"
+        raise ConfigError(what, hint="save the file as UTF-8", where=f"{source}:{line}:{column}") from None

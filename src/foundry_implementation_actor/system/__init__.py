@@ -1,0 +1,1 @@
+"""The only hands of this package: processes, git, files, secrets and the journal."""

@@ -1,0 +1,140 @@
+"""Files and directories of the actor's own: written aside and renamed, locked, never through links."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from foundry_implementation_actor.domain.error import ActorError, Code
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class LinkInTheWayError(OSError):
+    """A path below a root runs through a symbolic link (or through a file) and was not followed."""
+
+
+@contextlib.contextmanager
+def _parent(root: Path, relative: str, *, create: bool) -> Iterator[tuple[int, str]]:
+    """The directory that holds `root/relative`, opened link by link, and the last name."""
+    *folders, name = PurePosixPath(relative).parts
+    descriptor = os.open(root, _DIRECTORY)
+    try:
+        for folder in folders:
+            if create:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(folder, dir_fd=descriptor)
+            try:
+                inner = os.open(folder, _DIRECTORY, dir_fd=descriptor)
+            except OSError as error:
+                if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+                    raise LinkInTheWayError(errno.ELOOP, "is a link or a file, not a directory", folder) from error
+                raise
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor, name
+    finally:
+        os.close(descriptor)
+
+
+def write_below(root: Path, relative: str, content: bytes) -> None:
+    """Write `root/relative` whole, creating directories; a link in its place is replaced, not followed.
+
+    Raises:
+        LinkInTheWayError: a directory on the way is a link.
+        OSError: it cannot be written.
+    """
+    with _parent(root, relative, create=True) as (directory, name):
+        aside = f".{name[:100]}.{os.getpid()}.new"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(aside, flags, 0o644, dir_fd=directory), "wb") as file:
+            file.write(content)
+        os.rename(aside, name, src_dir_fd=directory, dst_dir_fd=directory)
+
+
+def read_below(root: Path, relative: str, limit: int) -> bytes | None:
+    """At most `limit` bytes of the regular file `root/relative`; None when there is none there.
+
+    A link is followed only as far as it stays inside `root`.
+    """
+    inside = Path(os.path.realpath(root / relative))
+    real_root = Path(os.path.realpath(root))
+    if not inside.is_relative_to(real_root):
+        return None
+    try:
+        with _parent(real_root, str(inside.relative_to(real_root)), create=False) as (directory, name):
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+            with os.fdopen(descriptor, "rb") as file:
+                regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+                return file.read(limit) if regular else None
+    except (OSError, ValueError):
+        return None
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file of the actor's own by a whole new one, durably."""
+    descriptor, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(aside).replace(path)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def writable(place: Path) -> Iterator[None]:
+    """Whatever fails inside with an OSError means that the actor's own state cannot be written.
+
+    Raises:
+        ActorError: UNFIT naming `place`.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ActorError(
+            Code.UNFIT, f"the actor's state cannot be written: {error.strerror}",
+            hint="set ACTOR_STATE to a directory with room that the actor may write", where=str(place),
+        ) from error  # fmt: skip
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a file, waiting for it; the lock dies with the process."""
+    with path.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def try_lock(path: Path) -> int | None:
+    """A descriptor that holds the lock on a file until it is closed, or None when another holds it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def remove_tree(path: Path) -> None:
+    """Delete a directory and all in it, also below directories without write permission; gone is fine."""
+    try:
+        shutil.rmtree(path)
+    except FileNotFoundError:
+        return
+    except OSError:
+        for folder, _, _ in os.walk(path):
+            with contextlib.suppress(OSError):
+                Path(folder).chmod(stat.S_IRWXU)
+        shutil.rmtree(path)

@@ -1,0 +1,1 @@
+"""Where a task is worked on: the mirror, the private tree, its grounding, and what changed in it."""

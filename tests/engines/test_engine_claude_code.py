@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from foundry_implementation_actor.domain.run import Door
+from foundry_implementation_actor.engines.claude_code import ClaudeCode
+from support.sessions import Stage
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+def flag(argv: tuple[str, ...], name: str) -> str:
+    return argv[argv.index(name) + 1]
+
+
+@pytest.mark.parametrize(
+    ("door", "tools", "mode"),
+    [(Door.IMPLEMENT, "Bash,Read,Edit,Write,Glob,Grep", "acceptEdits"), (Door.ASSESS, "Read,Glob,Grep", "dontAsk")],
+)
+def test_each_door_has_its_tools_and_no_others(stage: Stage, door: Door, tools: str, mode: str) -> None:
+    argv = ClaudeCode("/opt/claude").command(stage.order(door, turns=7), None).argv
+    assert argv[0] == "/opt/claude"
+    assert flag(argv, "--tools") == flag(argv, "--allowedTools") == tools
+    assert (flag(argv, "--permission-mode"), flag(argv, "--max-turns")) == (mode, "7")
+    assert flag(argv, "--setting-sources") == ""
+    assert "--strict-mcp-config" in argv
+
+
+def test_the_prompt_travels_on_stdin_and_never_in_the_argv(stage: Stage) -> None:
+    prompt = "--help\n" + "é" * 140_000
+    command = ClaudeCode().command(stage.order(prompt=prompt), None)
+    assert command.stdin.decode() == prompt
+    assert sum(map(len, command.argv)) < 1000
+
+
+def test_the_environment_is_whole_and_holds_only_what_was_listed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "t")
+    order = stage.order(credentials={"ANTHROPIC_BASE_URL": "http://x"})
+    env = ClaudeCode().command(order, None).env
+    assert env["HOME"] == str(order.home)
+    assert env["TMPDIR"] == env["CLAUDE_CODE_TMPDIR"] == str(order.temporary)
+    assert (env["PATH"], env["ANTHROPIC_BASE_URL"]) == (order.path, "http://x")
+    assert "GITHUB_TOKEN" not in env
+
+
+@pytest.mark.parametrize(
+    ("credentials", "secret", "variable"),
+    [
+        ({"CLAUDE_CODE_OAUTH_TOKEN": "o"}, b"o", "CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR"),
+        ({"ANTHROPIC_API_KEY": "k"}, b"k", "CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR"),
+        ({"CLAUDE_CODE_OAUTH_TOKEN": "o", "ANTHROPIC_API_KEY": "k"}, b"k", "CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR"),
+    ],
+)
+def test_a_key_or_token_goes_by_descriptor(
+    stage: Stage, credentials: dict[str, str], secret: bytes, variable: str
+) -> None:
+    engine, order = ClaudeCode(), stage.order(credentials=credentials)
+    command = engine.command(order, 9)
+    assert engine.secret(order) == secret
+    assert (command.env[variable], command.pass_fds) == ("9", (9,))
+    assert not credentials.keys() & command.env.keys()
+
+
+def test_without_a_key_nothing_is_handed_over(stage: Stage) -> None:
+    order = stage.order(credentials={"ANTHROPIC_AUTH_TOKEN": "a"})
+    command = ClaudeCode().command(order, None)
+    assert ClaudeCode().secret(order) == b""
+    assert (command.pass_fds, command.env["ANTHROPIC_AUTH_TOKEN"]) == ((), "a")
+
+
+def test_an_order_does_not_show_its_credentials(stage: Stage) -> None:
+    assert "the-key" not in repr(stage.order(credentials={"ANTHROPIC_API_KEY": "the-key"}))

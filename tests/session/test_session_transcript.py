@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foundry_implementation_actor.domain.run import Budget, Cause, Door, SessionEnd
+from foundry_implementation_actor.engines.port import Init, Other, Result, Said, StreamEvent, ToolCall, ToolResult
+from foundry_implementation_actor.session.budget import explain
+from foundry_implementation_actor.session.tally import Tally
+from foundry_implementation_actor.session.transcript import Line, Lines, record
+
+BUDGET = Budget(60, "MAX_TURNS", 1800, "SESSION_TIMEOUT_S", 300)
+
+
+def split(chunks: list[bytes], limit: int = 100_000) -> list[Line]:
+    lines = Lines(limit)
+    return [line for chunk in chunks for line in lines.feed(chunk)] + list(lines.rest())
+
+
+def test_lf_and_crlf_end_a_line_and_the_last_needs_neither() -> None:
+    assert [line.content for line in split([b"a\r\nb\n\nc"])] == [b"a", b"b", b"", b"c"]
+
+
+@given(st.lists(st.text("ab\r\n", max_size=9).map(str.encode), max_size=9))
+def test_where_the_chunks_are_cut_makes_no_difference(chunks: list[bytes]) -> None:
+    whole = b"".join(chunks)
+    assert split(chunks) == split([whole]) == split([whole[at : at + 1] for at in range(len(whole))])
+
+
+@given(st.lists(st.binary(max_size=60)), st.integers(1, 50))
+def test_no_byte_is_lost_uncounted(chunks: list[bytes], limit: int) -> None:
+    whole = b"".join(chunks)
+    kept = sum(len(line.content) + line.dropped for line in split(chunks, limit))
+    assert kept + whole.count(b"\n") + whole.count(b"\r") >= len(whole) >= kept
+
+
+def test_a_line_above_the_limit_keeps_its_head_and_the_next_line_is_whole() -> None:
+    head, after = split([b"x" * 9_000, b"y" * 9_000 + b"\nnext\n"], limit=10_000)
+    assert head == Line(b"x" * 4096, 18_000 - 4096)
+    assert after == Line(b"next")
+
+
+EVENTS: list[tuple[StreamEvent, str, dict[str, Any]]] = [
+    (Init("s", "opus", ("Bash",), ("x: connected",), "default"), "session-start", {"model": "opus", "tools": ["Bash"]}),
+    (Said("m", "text", "hello"), "session-text", {"text": "hello"}),
+    (Said("m", "thinking", "hm"), "session-thought", {"text": "hm"}),
+    (ToolCall("m", "Bash", '{"command": "ls"}'), "session-tool", {"tool": "Bash", "input": '{"command": "ls"}'}),
+    (ToolResult("out", is_error=True), "session-tool-result", {"text": "out", "is_error": True}),
+    (Result("turns", "cut", 3), "session-result", {"fault": "turns", "turns": 3}),
+    (Other("system/status", "{}"), "session-note", {"kind": "system/status"}),
+]
+
+
+@pytest.mark.parametrize(("event", "step", "fields"), EVENTS)
+def test_each_event_has_a_record(event: StreamEvent, step: str, fields: dict[str, Any]) -> None:
+    written = record(event, str)
+    assert (written["event"], written["step"]) == ("event", step)
+    assert fields.items() <= written.items()
+    json.dumps(written)
+
+
+def test_prose_is_kept_longer_than_what_goes_through_a_tool() -> None:
+    long = "x" * 100_000
+    assert 30_000 < len(record(Said("m", "text", long), str)["text"]) <= 32 * 1024
+    assert 3_000 < len(record(ToolResult(long), str)["text"]) <= 4 * 1024
+    assert 3_000 < len(record(ToolCall("m", "Write", long), str)["input"]) <= 4 * 1024
+
+
+def test_the_end_of_stderr_is_kept_from_a_whole_word_on() -> None:
+    tally = Tally()
+    for _ in range(100):
+        tally.hear(b"0123456789" * 50 + b" ")
+    tally.hear(b"at last")
+    detail = tally.closed(1).detail
+    assert detail.endswith("at last")
+    assert detail.partition("stderr: ")[2].split()[0] == "0123456789" * 50
+
+
+ENDS = [
+    (Cause.TURNS, "", "used up its budget of 60 turns", "raise MAX_TURNS (now 60)"),
+    (Cause.CLOCK, "", "used up its budget of 1800 seconds", "raise SESSION_TIMEOUT_S (now 1800)"),
+    (Cause.SILENT, "", "said nothing for 300 seconds", "ask again"),
+    (Cause.OUTPUT, "wrote more than 9 bytes", "wrote more than 9 bytes", "task smaller"),
+    (Cause.PROVIDER, "HTTP 429:\n{limit}", "HTTP 429: {limit}", "credentials"),
+    (Cause.CRASHED, "ended with signal 9", "ended with signal 9", "transcript"),
+    (Cause.STOPPED, "", "the actor is stopping", "ask again"),
+]
+
+
+@pytest.mark.parametrize(("cause", "detail", "what", "advice"), ENDS)
+@pytest.mark.parametrize("door", Door)
+def test_an_end_is_explained_in_one_line_with_its_budget_and_what_to_do(
+    door: Door, cause: Cause, detail: str, what: str, advice: str
+) -> None:
+    told = explain(door, BUDGET, SessionEnd(cause, detail=detail))
+    assert told.startswith(f"{door}: the session ")
+    assert "\n" not in told
+    assert all(words in told for words in (what, advice, "cut off", "pushed"))
