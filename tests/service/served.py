@@ -117,6 +117,11 @@ class Service:
                 connection.shutdown(socket.SHUT_WR)
             return read_all(connection)
 
+    def last_call(self) -> dict[str, Any]:
+        """The record of the one call since the records were cleared."""
+        [record] = self.events("call")
+        return record
+
     def events(self, name: str) -> list[dict[str, Any]]:
         return [record for record in self.records if record["step"] == name]
 

@@ -158,9 +158,10 @@ def test_a_call_that_never_ends_cannot_keep_the_process(tmp_path: Path, monkeypa
         never.wait()
         return {"made": True}
 
+    answers = []
+
     def ask(service: Service) -> None:
-        with contextlib.suppress(ConnectionError):
-            service.call("make", TASK)
+        answers.append(service.call("make", TASK))
 
     monkeypatch.setattr("foundry_implementation_actor.service.server.CLOSING_S", 0)
     with served(tmp_path, make=make, grace_s=0.01) as service:
@@ -170,6 +171,8 @@ def test_a_call_that_never_ends_cannot_keep_the_process(tmp_path: Path, monkeypa
     caller.join(30)
     never.set()
     assert service.events("actor-stopped")[0]["calls_lost"] == 1
+    assert [answer.status for answer in answers] == [503]
+    assert answers[0].error == "the actor stopped before the answer was there; ask again"
 
 
 def test_a_port_in_use_is_named_with_what_to_do() -> None:

@@ -19,8 +19,8 @@ from foundry_implementation_actor.engines.claude_code import ClaudeCode
 from foundry_implementation_actor.system.process import Stop
 from support.sessions import BUDGET, Stage
 
-IMPATIENT = replace(BUDGET, silence_s=1)
-SHORT = replace(BUDGET, clock_s=1)
+IMPATIENT = replace(BUDGET, silence_s=2)
+SHORT = replace(BUDGET, clock_s=2)
 MB = 1024 * 1024
 
 
@@ -65,7 +65,7 @@ def test_the_transcript_is_recorded_in_order(stage: Stage) -> None:
 
 def test_a_session_that_falls_silent_is_ended_and_nothing_of_it_lives_on(stage: Stage) -> None:
     end = stage.play(background("sleep 600"), {"silence": True}, budget=IMPATIENT)
-    assert (end.cause, end.detail) == (Cause.SILENT, "said nothing for 1 seconds")
+    assert (end.cause, end.detail) == (Cause.SILENT, "said nothing for 2 seconds")
     assert not left_behind(stage)
 
 
@@ -97,7 +97,7 @@ def test_an_error_result_stays_an_error_when_the_process_hangs(stage: Stage) -> 
 def test_the_clock_ends_a_session_that_goes_on_and_on(stage: Stage) -> None:
     tick = 'while :; do echo "{}" > /proc/$PPID/fd/1; done'
     end = stage.play({"say": "working"}, {"shell": tick}, budget=SHORT)
-    assert (end.cause, end.detail, end.text) == (Cause.CLOCK, "ran for 1 seconds", "working")
+    assert (end.cause, end.detail, end.text) == (Cause.CLOCK, "ran for 2 seconds", "working")
 
 
 def test_the_actor_counts_turns_when_the_engine_does_not(stage: Stage) -> None:
@@ -155,7 +155,7 @@ def test_of_several_results_the_last_counts(stage: Stage) -> None:
 def test_work_that_begins_again_after_a_result_gets_more_than_the_grace(stage: Stage) -> None:
     again = {"say": "again"}
     end = stage.play(
-        {"result": {"text": "first"}}, again, {"shell": "sleep 0.6"}, {"result": {"text": "last"}}, grace_s=0.3
+        {"result": {"text": "first"}}, again, {"shell": "sleep 0.8"}, {"result": {"text": "last"}}, grace_s=0.5
     )
     assert end.text == "last"
 

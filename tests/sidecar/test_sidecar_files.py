@@ -117,7 +117,9 @@ def test_aliases_that_do_not_explode_are_read(tmp_path: Path) -> None:
 
 
 def test_an_error_behind_an_alias_stands_where_the_alias_is(tmp_path: Path) -> None:
-    text = SOUND.replace(b"[{name: web, path: web/, dockerfile: web}]", b"[&c {name: web, path: web/, dockerfile: web}, *c]")
+    text = SOUND.replace(
+        b"[{name: web, path: web/, dockerfile: web}]", b"[&c {name: web, path: web/, dockerfile: web}, *c]"
+    )
     (tmp_path / SIDECAR).write_bytes(text)
     errors = lint(tmp_path).errors
     assert [error.split(f"{SIDECAR}:")[1].split(";")[0] for error in errors] == [

@@ -14,7 +14,7 @@ from foundry_implementation_actor.engines.port import Engine
 from foundry_implementation_actor.engines.script import read_script
 from foundry_implementation_actor.engines.scripted import Scripted
 from foundry_implementation_actor.judges.boundary import ChangeLimits
-from foundry_implementation_actor.runs.workshop import Workshop
+from foundry_implementation_actor.runs.workshop import PushRight, Workshop
 from foundry_implementation_actor.system.git import Remote
 from foundry_implementation_actor.system.journal import Journal, Sink, to_logging
 from foundry_implementation_actor.system.process import Stop
@@ -64,6 +64,7 @@ def workshop(
         finds_secret=finder(settings.secrets()),
         journal=Journal(sink, redactor(settings.secrets())),
         stop=stop,
+        push_right=PushRight(),
         version=version(),
     )
 

@@ -122,8 +122,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     color = False if os.environ.get("NO_COLOR") else None
+    words = sys.argv[1:] if argv is None else list(argv)
     try:
-        code = group.main(argv, prog_name=PACKAGE, standalone_mode=False, color=color)
+        # Not group.main(): it turns a reader that went away into exit code 1, which here means refused.
+        with group.make_context(PACKAGE, words, color=color) as context:
+            code = group.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except ActorError as error:
         return _report(error)
     except click.ClickException as error:

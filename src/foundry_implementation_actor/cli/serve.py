@@ -23,8 +23,8 @@ Examples:
 def serve(folder: str, port: int | None) -> None:
     """Answer the doors of the actor in FOLDER over HTTP until SIGTERM or Ctrl-C.
 
-    FOLDER holds actor-agentic-context.yaml. Records go to stdout, one JSON object a line, the first
-    of them "actor-started" with the port and every limit. At SIGTERM runs in flight get
+    FOLDER holds actor-agentic-context.yaml. Records go to stdout, one JSON object a line;
+    "actor-started" names the port and every limit. At SIGTERM runs in flight get
     SHUTDOWN_GRACE_S seconds to end. Settings are environment variables; `doctor` lists them.
     """
     serve_folder(folder, port)

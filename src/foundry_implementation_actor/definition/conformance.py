@@ -53,7 +53,7 @@ def _doors(folder: str | Path) -> dict[str, _Door]:
     card = framework.load(folder)
     return {
         offer.id: _Door(kind, offer.request_schema, tuple(offer.completion_schema or ()), offer.engine)
-        for kind, offers in (("action", card.actions), ("query", card.queries))
+        for kind, offers in (("actions", card.actions), ("queries", card.queries))
         for offer in offers.values()
     }
 

@@ -14,7 +14,6 @@ from foundry_implementation_actor.session.answer import read_assessment
 from foundry_implementation_actor.session.prompt import assess_prompt
 from foundry_implementation_actor.workspace.checkout import Start, check_out, run_folder
 from foundry_implementation_actor.workspace.grounding import ground
-from foundry_implementation_actor.workspace.mirror import base_of
 
 
 def assess(shop: Workshop, task: Task, system: str, schema: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -37,8 +36,8 @@ def assess(shop: Workshop, task: Task, system: str, schema: Mapping[str, Any] | 
     with shop.journal.step("check"):
         shop.check_engine()
     with shop.journal.step("mirror", repository=shop.remote.url):
-        mirror, refs = read_repository(shop)
-    start = Start(refs, base_of(refs, shop.remote), task.branch)
+        mirror, refs = read_repository(shop, task)
+    start = Start(refs, refs.default, task.branch)
     with run_folder(shop.state, shop.capability.clone_prefix(task.task_id)) as folder:
         with shop.journal.step("checkout", base=start.base):
             checkout = check_out(folder, mirror, start, shop.capability)

@@ -18,9 +18,10 @@ from foundry_implementation_actor.domain.run import Accepted, Refused, Reply, Se
 from foundry_implementation_actor.runs.start import REQUEST_TRAILER, Run
 from foundry_implementation_actor.system.git import Git
 from foundry_implementation_actor.workspace.capture import Prepared, commit_tree
+from foundry_implementation_actor.workspace.checkout import Checkout
 
 
-def commit_change(run: Run, git: Git, prepared: Prepared, changes: Sequence[Change], end: SessionEnd) -> str:
+def commit_change(run: Run, checkout: Checkout, prepared: Prepared, changes: Sequence[Change], end: SessionEnd) -> str:
     """The commit of a judged change on the recorded base; its object id."""
     shop, task = run.shop, run.task
     trailers = [
@@ -37,7 +38,7 @@ def commit_change(run: Run, git: Git, prepared: Prepared, changes: Sequence[Chan
     text = message(task, end.text, trailers)
     hide = shop.journal.redact
     redacted = Message(hide(text.subject), hide(text.summary), [(name, hide(value)) for name, value in trailers])
-    return make_commit(git, commit_tree(git, prepared, changes), prepared.base, redacted, shop.capability)
+    return make_commit(checkout.git, commit_tree(checkout, changes), prepared.base, redacted, shop.capability)
 
 
 def push_branch(run: Run, git: Git, commit: str) -> Refused | None:

@@ -37,7 +37,7 @@ def _implement(shop: Workshop, task: Task, system: str) -> Reply:
     with shop.journal.step("check"):
         shop.check_engine()
     with shop.journal.step("mirror", repository=shop.remote.url):
-        mirror, refs = read_repository(shop)
+        mirror, refs = read_repository(shop, task)
     work = plan(shop, task, mirror, refs)
     if isinstance(work, Refused):
         return work
@@ -63,7 +63,7 @@ def _work(run: Run, system: str) -> Reply:
     if isinstance(changes, Refused):
         return changes
     with journal.step("commit"):
-        commit = commit_change(run, checkout.git, prepared, changes, end)
+        commit = commit_change(run, checkout, prepared, changes, end)
     with journal.step("push", branch=task.branch):
         refused = push_branch(run, checkout.git, commit)
     if refused is not None:

@@ -16,7 +16,7 @@ from foundry_implementation_actor.runs.workshop import Workshop
 from foundry_implementation_actor.workspace.capture import Prepared, prepare
 from foundry_implementation_actor.workspace.checkout import Checkout, Start, check_out
 from foundry_implementation_actor.workspace.grounding import ground
-from foundry_implementation_actor.workspace.mirror import Mirror, Refs, base_of, mirror_of, refresh
+from foundry_implementation_actor.workspace.mirror import Mirror, Refs, mirror_of, refresh
 
 REQUEST_TRAILER = "Request"
 
@@ -54,16 +54,15 @@ def check_task_id(task: Task) -> Refused | None:
     return Refused(f"task_id {task.task_id[:80]!r} cannot be used: it must be {TASK_ID_RULE}", settled=True)
 
 
-def read_repository(shop: Workshop) -> tuple[Mirror, Refs]:
+def read_repository(shop: Workshop, task: Task) -> tuple[Mirror, Refs]:
     """The mirror, brought up to date, and what the remote has."""
     mirror = mirror_of(shop.state, shop.remote, shop.git)
-    return mirror, refresh(mirror)
+    return mirror, refresh(mirror, task.branch)
 
 
 def plan(shop: Workshop, task: Task, mirror: Mirror, refs: Refs) -> Plan | Refused:
     """Decide what to build on, or refuse because the branch is somebody else's."""
-    base = base_of(refs, shop.remote)
-    head = refs.branch(task.branch)
+    base, head = refs.default, refs.task
     if not head:
         return Plan(Start(refs, base, task.branch), "")
     if not is_own(mirror.git, base, head, shop.capability):
@@ -98,7 +97,7 @@ def set_up(run: Run) -> tuple[Checkout, Prepared]:
     """The private tree with its grounding; meanwhile the forge is asked whether it takes a push."""
     shop, start = run.shop, run.plan.start
     with ThreadPoolExecutor(max_workers=1) as pool:
-        allowed = pool.submit(check_push, run.mirror.git, shop.remote, start.branch, start.base)
+        allowed = pool.submit(_check_push, run)
         with shop.journal.step("checkout", base=start.base):
             checkout = check_out(run.folder, run.mirror, start, shop.capability)
         with shop.journal.step("ground"):
@@ -107,6 +106,13 @@ def set_up(run: Run) -> tuple[Checkout, Prepared]:
         with shop.journal.step("check-push", branch=start.branch):
             allowed.result()
     return checkout, prepared
+
+
+def _check_push(run: Run) -> None:
+    right, start = run.shop.push_right, run.plan.start
+    if not right.is_proven():
+        check_push(run.mirror.git, run.shop.remote, start.branch, start.base)
+        right.prove()
 
 
 def _lacks_dockerfile(mirror: Mirror, base: str, component: Component) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,27 @@ from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.system.process import Stop
 from foundry_implementation_actor.workspace.checkout import Checkout
 from foundry_implementation_actor.workspace.grounding import Fetcher
+
+_RIGHT_HOLDS_S = 600.0
+
+
+class PushRight:
+    """Whether this actor's login has lately been seen to have the right to push.
+
+    Asking the forge before each task would cost a round trip; a right that is lost in between shows
+    at the push itself.
+    """
+
+    def __init__(self) -> None:
+        self._proven_until = 0.0
+
+    def prove(self) -> None:
+        """The forge has just said yes."""
+        self._proven_until = time.monotonic() + _RIGHT_HOLDS_S
+
+    def is_proven(self) -> bool:
+        """Whether it said yes in the last ten minutes."""
+        return time.monotonic() < self._proven_until
 
 
 @dataclass(frozen=True)
@@ -46,6 +68,7 @@ class Workshop:
     finds_secret: Callable[[bytes], bool]
     journal: Journal
     stop: Stop
+    push_right: PushRight
     version: str
 
     @property

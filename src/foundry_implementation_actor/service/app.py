@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass
 
@@ -116,6 +117,8 @@ class _Door:
             reply = await surface.calls.answer(self._receive, envelope)
         except NotAccepted as refused:
             reply = refused.reply
+        except asyncio.CancelledError:  # the server closes with this call unanswered; what is left is to say so
+            reply = problem(503, "stopping", "the actor stopped before the answer was there; ask again")
         surface.record(reply, started, self.door, envelope)
         return reply.response()
 

@@ -6,20 +6,14 @@ import contextlib
 import logging
 import platform
 import sys
-import tempfile
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from papeete_actor_synchronous_messaging.actor import Actor
-
+from foundry_implementation_actor.actor.boot import boot, cards_of
 from foundry_implementation_actor.actor.engine import ClaudeCodeEngine
-from foundry_implementation_actor.actor.handler import make_implement_task
 from foundry_implementation_actor.actor.settings import SECRET_VARIABLES, Settings
-from foundry_implementation_actor.definition import conformance
-from foundry_implementation_actor.definition.cards import CARDS, missing
-from foundry_implementation_actor.definition.render import render_cards
 from foundry_implementation_actor.domain.error import ServeError
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
 from foundry_implementation_actor.system.journal import Journal
@@ -48,8 +42,8 @@ def serve(folder: str | Path = ".", port: int | None = None) -> None:
 
     Raises:
         SettingsError: an environment variable cannot be used.
-        ConfigError: the sidecar cannot be used.
-        ServeError: the cards do not conform, the port is taken, or the `serve` extra is not installed.
+        ConfigError: the sidecar cannot be used, or the cards beside it do not conform.
+        ServeError: the port is taken, or the `serve` extra is not installed.
     """
     if _MISSING:
         said = f"the HTTP server is not installed (no module {_MISSING})"
@@ -57,10 +51,10 @@ def serve(folder: str | Path = ".", port: int | None = None) -> None:
     settings = Settings.from_env()
     config = CapabilityConfig.load(folder)
     journal = Journal(redact=redactor(settings.secrets()))
-    with _cards(config, Path(folder)) as cards, _records_on_stdout():
+    with cards_of(config, Path(folder)) as cards, _records_on_stdout():
         engine = ClaudeCodeEngine(config, **settings.engine_kwargs())
         mailbox = AsgiMailbox()
-        _boot(cards, config, mailbox, engine)
+        boot(cards, config, engine, mailbox)
         listening = listen(settings.host, settings.port if port is None else port)
         scrub_environment(SECRET_VARIABLES)
         host(
@@ -71,33 +65,6 @@ def serve(folder: str | Path = ".", port: int | None = None) -> None:
             grace_s=settings.shutdown_grace_s,
             started=_started(config, settings),
         )
-
-
-def _boot(cards: Path, config: CapabilityConfig, mailbox: AsgiMailbox, engine: ClaudeCodeEngine) -> None:
-    try:
-        Actor.from_card(
-            cards,
-            mailbox=mailbox,
-            engines={config.engine: engine},
-            actions={"implement-task": make_implement_task(config)},
-        )
-    except ValueError as error:
-        raise ServeError(str(error), hint="run render-cards to write the cards again") from error
-
-
-@contextlib.contextmanager
-def _cards(config: CapabilityConfig, folder: Path) -> Iterator[Path]:
-    """The folder of the cards: the sidecar's own, or a temporary one with the definition's."""
-    beside = folder.parent if folder.is_file() else folder
-    report = conformance.check(beside)
-    if report.errors:
-        raise ServeError("\n".join(report.errors))
-    if len(missing(beside)) < len(CARDS):
-        yield beside
-        return
-    with tempfile.TemporaryDirectory(prefix=f"{config.actor_slug}-cards-") as rendered:
-        render_cards(config, rendered)
-        yield Path(rendered)
 
 
 def _started(config: CapabilityConfig, settings: Settings) -> dict[str, Any]:

@@ -27,10 +27,9 @@ Unholdable = tuple[str, str]
 
 @dataclass(frozen=True)
 class Prepared:
-    """The state before the session: the base commit, the tree of base plus grounding, submodules."""
+    """The state before the session: the base commit, and the paths of its submodules."""
 
     base: str
-    tree: str
     submodules: tuple[str, ...]
 
 
@@ -44,7 +43,7 @@ class Survey:
 
 
 def prepare(checkout: Checkout, base: str, grounding: Sequence[str]) -> Prepared:
-    """Record the tree as it is before the session, with the grounding as a part of it.
+    """Record the tree in the trusted index as it is before the session, with the grounding in it.
 
     Submodules leave the index here, so that no later git looks into a directory that a session
     could turn into a repository with its own configuration.
@@ -55,7 +54,7 @@ def prepare(checkout: Checkout, base: str, grounding: Sequence[str]) -> Prepared
     submodules = tuple(entry.partition("\t")[2] for entry in entries if entry.startswith(GITLINK))
     if submodules:
         git.output("update-index", "--force-remove", "-z", "--stdin", stdin=_joined(submodules))
-    return Prepared(base, git.text("write-tree"), submodules)
+    return Prepared(base, submodules)
 
 
 def survey(checkout: Checkout, prepared: Prepared, roots: Sequence[str], scratch: Sequence[str]) -> Survey:
@@ -68,9 +67,11 @@ def survey(checkout: Checkout, prepared: Prepared, roots: Sequence[str], scratch
         scratch: directories (ending in `/`) whose untracked files count for nothing.
     """
     git = checkout.git
-    # Files that were only touched would be listed too; the exit code says that others differ.
-    git.attempt("update-index", "-q", "--refresh")
-    tracked = _compared(git.records("diff-files", "--no-renames", "--ignore-submodules=all", "--raw", "-z"))
+    tracked = _tracked(git)
+    if not all(_under(change.path, roots) for change in tracked):
+        # A file that was only touched is listed too, until git has looked into it.
+        git.attempt("update-index", "-q", "--refresh")
+        tracked = _tracked(git)
     others = git.records("ls-files", "--others", "--exclude-standard", "-z")
     new = [path for path in others if not _under(path, scratch)]
     unholdable = [(path, "is a git repository of its own") for path in new if path.endswith("/")]
@@ -97,8 +98,10 @@ def stage(
     if not done.ok:
         unreadable = [path for path in paths if _unreadable(checkout, path)]
         return (), [(path, "cannot be read") for path in unreadable] or [(paths[0], done.errors)]
-    staged = _compared(git.records("diff-index", "--cached", "--no-renames", "-r", "--raw", "-z", prepared.tree))
+    against_base = git.records("diff-index", "--cached", "--no-renames", "-r", "--raw", "-z", prepared.base)
     sizes = {change.path: change.size for change in inside}
+    # The grounding differs from the base too, and so do the submodules that left the index.
+    staged = [change for change in _compared(against_base) if change.path in sizes]
     missed = set(paths) - {change.path for change in staged}
     refused = [(change.path, "has a name that git refuses") for change in inside if _added(change, missed)]
     return tuple(replace(change, size=sizes.get(change.path, 0)) for change in staged), refused
@@ -114,15 +117,14 @@ def inspected(git: Git, changes: Sequence[Change], is_secret: Callable[[bytes], 
     return tuple(_inspected(change, contents.get(change.blob, b""), is_secret) for change in changes)
 
 
-def commit_tree(git: Git, prepared: Prepared, changes: Sequence[Change]) -> str:
+def commit_tree(checkout: Checkout, changes: Sequence[Change]) -> str:
     """The tree of the commit: the base's tree with these changes applied; its object id."""
     # Deletions first: a file may have become a directory.
     ordered = sorted(changes, key=lambda change: bool(change.blob))
     records = [f"{change.mode} {change.blob or _NO_BLOB}\t{change.path}" for change in ordered]
-    apart = {"GIT_INDEX_FILE": str(git.git_dir / "index.commit")}
-    git.output("read-tree", prepared.base, extra=apart)
-    git.output("update-index", "--replace", "-z", "--index-info", stdin=_joined(records), extra=apart)
-    return git.text("write-tree", extra=apart)
+    apart = {"GIT_INDEX_FILE": str(checkout.base_index)}
+    checkout.git.output("update-index", "--replace", "-z", "--index-info", stdin=_joined(records), extra=apart)
+    return checkout.git.text("write-tree", extra=apart)
 
 
 def ignored(checkout: Checkout, roots: Sequence[str]) -> list[str]:
@@ -142,6 +144,10 @@ def _joined(records: Iterable[str]) -> bytes:
 
 def _under(path: str, roots: Iterable[str]) -> bool:
     return any(path.startswith(root) for root in roots)
+
+
+def _tracked(git: Git) -> list[Change]:
+    return _compared(git.records("diff-files", "--no-renames", "--ignore-submodules=all", "--raw", "-z"))
 
 
 def _compared(records: list[str]) -> list[Change]:

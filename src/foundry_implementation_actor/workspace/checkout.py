@@ -36,6 +36,11 @@ class Checkout:
         return self.folder / "tree"
 
     @property
+    def base_index(self) -> Path:
+        """The index of the base commit as it was checked out, for building the commit's tree on."""
+        return self.git.git_dir / "index.base"
+
+    @property
     def home(self) -> Path:
         """The session's own HOME."""
         return self.folder / "home"
@@ -103,6 +108,7 @@ def check_out(folder: Path, mirror: Mirror, start: Start, capability: Capability
         part.mkdir()
     make_git_dir(checkout.git.git_dir, start.base, borrows=mirror.objects, packed_refs=_packed(start.refs.tags))
     checkout.git.output("read-tree", "--reset", "-u", start.base)
+    shutil.copyfile(checkout.git.git_dir / "index", checkout.base_index)
     _make_session_git(checkout, mirror, start, capability)
     return checkout
 
@@ -122,12 +128,11 @@ def _packed(refs: Mapping[str, str]) -> str:
 def _make_session_git(checkout: Checkout, mirror: Mirror, start: Start, capability: Capability) -> None:
     """The session's own `.git`: history to read, the task's branch checked out, nothing to push to."""
     path = checkout.tree / ".git"
-    origin = {name.replace("refs/heads/", "refs/remotes/origin/", 1): sha for name, sha in start.refs.heads.items()}
-    packed = _packed({**origin, **start.refs.tags})
-    make_git_dir(path, f"ref: refs/heads/{start.branch}", borrows=mirror.objects, packed_refs=packed)
-    head = path / "refs/heads" / start.branch
-    head.parent.mkdir(parents=True, exist_ok=True)
-    head.write_text(f"{start.base}\n")
+    head = f"ref: refs/heads/{start.branch}"
+    make_git_dir(path, head, borrows=mirror.objects, packed_refs=_packed(start.refs.tags))
+    branch = path / "refs/heads" / start.branch
+    branch.parent.mkdir(parents=True, exist_ok=True)
+    branch.write_text(f"{start.base}\n")
     with (path / "config").open("a") as config:
         config.write(f"[user]\n\tname = {capability.git_author_name}\n\temail = {capability.git_author_email}\n")
-    shutil.copyfile(checkout.git.git_dir / "index", path / "index")
+    shutil.copyfile(checkout.base_index, path / "index")

@@ -8,29 +8,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from foundry_implementation_actor.domain.command import Completed
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.system.files import locked, remove_tree, writable
 from foundry_implementation_actor.system.git import Git, Remote, make_git_dir, refusal_of
 
-_PEELED = "^{}"
+_HEAD = "refs/actor/head"
 
 
 @dataclass(frozen=True)
 class Refs:
-    """What a remote has: its default branch (`refs/heads/…`, empty when there is none) and every ref."""
+    """What a remote has: the commit of its default branch, that of the task's branch, and its tags.
+
+    `task` is empty when the remote has no such branch.
+    """
 
     default: str
-    heads: Mapping[str, str]
+    task: str
     tags: Mapping[str, str]
-
-    def branch(self, name: str) -> str:
-        """The commit of a branch by its short name, or an empty string."""
-        return self.heads.get(f"refs/heads/{name}", "")
 
 
 @dataclass(frozen=True)
 class Mirror:
-    """A local bare copy of a remote, complete in history and tags."""
+    """A local bare copy of a remote, complete in the history of its default branch and its tags."""
 
     git: Git
     remote: Remote
@@ -42,7 +42,11 @@ class Mirror:
 
 
 def mirror_of(state: Path, remote: Remote, git: Git) -> Mirror:
-    """The mirror of a remote below the state directory, made when it is not there yet."""
+    """The mirror of a remote below the state directory, made when it is not there yet.
+
+    Raises:
+        ActorError: UNFIT when the state directory cannot be written.
+    """
     name = re.sub(r"[^A-Za-z0-9.-]+", "-", remote.url.rpartition("://")[2])[-80:].strip("-.")
     digest = hashlib.sha256(remote.url.encode()).hexdigest()[:12]
     path = state / "mirrors" / f"{name}-{digest}.git"
@@ -56,49 +60,25 @@ def mirror_of(state: Path, remote: Remote, git: Git) -> Mirror:
     return Mirror(replace(git, git_dir=path), remote)
 
 
-def refresh(mirror: Mirror) -> Refs:
-    """Ask the remote for its refs and fetch when the mirror lacks any of them.
+def refresh(mirror: Mirror, branch: str) -> Refs:
+    """Fetch the default branch, the tags and one task's branch; the commits that the remote has.
 
     Raises:
-        ActorError: UNFIT when the remote cannot be read, saying why.
+        ActorError: UNFIT when the remote cannot be read or has no commit on its default branch.
     """
+    ref = f"refs/heads/{branch}"
+    # A pattern, since a branch that is not there would fail the fetch if it stood there by its name.
+    wanted = (f"+HEAD:{_HEAD}", "+refs/tags/*:refs/tags/*", f"+{ref}*:{ref}*")
     with locked(_lock(mirror.git.git_dir)):
-        refs = remote_refs(mirror)
-        if _known(mirror.git) != {**refs.heads, **refs.tags}:
-            _fetch(mirror)
-            refs = remote_refs(mirror) if _known(mirror.git) != {**refs.heads, **refs.tags} else refs
-    return refs
-
-
-def remote_refs(mirror: Mirror) -> Refs:
-    """What the remote says it has now."""
-    done = mirror.git.remotely(mirror.remote, "ls-remote", "--symref", mirror.remote.url)
-    if not done.ok:
-        raise refusal_of(done, "the repository cannot be read", mirror.remote)
-    default, found = "", dict[str, str]()
-    for line in done.text.splitlines():
-        left, _, name = line.partition("\t")
-        if left.startswith("ref: ") and name == "HEAD":
-            default = left.removeprefix("ref: ")
-        elif not name.endswith(_PEELED):
-            found[name] = left
-    heads = {name: sha for name, sha in found.items() if name.startswith("refs/heads/")}
-    tags = {name: sha for name, sha in found.items() if name.startswith("refs/tags/")}
-    return Refs(default if default in heads else "", heads, tags)
-
-
-def base_of(refs: Refs, remote: Remote) -> str:
-    """The commit of the default branch.
-
-    Raises:
-        ActorError: UNFIT when the repository has no default branch with a commit.
-    """
-    if not refs.default:
-        raise ActorError(
-            Code.UNFIT, "the repository has no commit on its default branch",
-            hint="push a first commit, or set the default branch to one that exists", where=remote.url,
+        done = mirror.git.remotely(
+            mirror.remote, "fetch", "--quiet", "--prune", "--force", "--no-tags", "--no-write-fetch-head",
+            mirror.remote.url, *wanted,
         )  # fmt: skip
-    return refs.heads[refs.default]
+        if not done.ok:
+            raise _unreadable(done, mirror.remote)
+        found = _refs(mirror.git, _HEAD, "refs/tags/", ref)
+    tags = {name: sha for name, sha in found.items() if name.startswith("refs/tags/")}
+    return Refs(found[_HEAD], found.get(ref, ""), tags)
 
 
 def _lock(path: Path) -> Path:
@@ -106,15 +86,15 @@ def _lock(path: Path) -> Path:
     return path.with_suffix(".lock")
 
 
-def _known(git: Git) -> dict[str, str]:
-    lines = git.text("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/", "refs/tags/").splitlines()
+def _refs(git: Git, *names: str) -> dict[str, str]:
+    lines = git.text("for-each-ref", "--format=%(objectname) %(refname)", *names).splitlines()
     return {name: sha for sha, _, name in (line.partition(" ") for line in lines)}
 
 
-def _fetch(mirror: Mirror) -> None:
-    done = mirror.git.remotely(
-        mirror.remote, "fetch", "--quiet", "--prune", "--force", "--no-tags", "--no-write-fetch-head",
-        mirror.remote.url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*",
-    )  # fmt: skip
-    if not done.ok:
-        raise refusal_of(done, "the repository cannot be fetched", mirror.remote)
+def _unreadable(done: Completed, remote: Remote) -> ActorError:
+    if "couldn't find remote ref HEAD" in done.errors:
+        return ActorError(
+            Code.UNFIT, "the repository has no commit on its default branch",
+            hint="push a first commit, or set the default branch to one that exists", where=remote.url,
+        )  # fmt: skip
+    return refusal_of(done, "the repository cannot be read", remote)

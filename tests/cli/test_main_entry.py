@@ -1,0 +1,142 @@
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+import pytest
+
+from foundry_implementation_actor.cli import main as entry
+from foundry_implementation_actor.cli.main import COMMANDS, Entry, main
+from foundry_implementation_actor.domain.error import ActorError, Code
+
+SOUND = """\
+context: foundry-implementation-actor/agentic-context/v1
+engine: claude-code
+capability: ACME.PARTS.CAP.SUP.007.WID
+source_repo: acme-lab/wid
+registry_repo: acme-lab/governance
+components: [{name: web, path: web/, dockerfile: web}]
+ground_in: [{name: notes, answers: why, fetch: [cat], into: notes.md, load: eager}]
+"""
+
+
+@pytest.fixture
+def use(tmp_path: Path) -> Path:
+    folder = tmp_path / "use"
+    folder.mkdir()
+    (folder / "actor-agentic-context.yaml").write_text(SOUND)
+    return folder
+
+
+def python(code: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+
+
+def test_help_lists_every_command_and_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "Examples:" in shown
+    assert all(f"  {name} " in shown and command.summary in shown for name, command in COMMANDS.items())
+
+
+def test_help_imports_no_command_and_nothing_heavy() -> None:
+    code = """
+import sys
+from foundry_implementation_actor.cli.main import main
+main(["--help"])
+heavy = {"yaml", "ruamel.yaml", "asyncio", "importlib.metadata", "starlette", "uvicorn", "subprocess", "tempfile"}
+loaded = heavy | {m for m in sys.modules if m.startswith("foundry_implementation_actor.cli.")}
+print("loaded:", sorted(loaded & set(sys.modules)))
+"""
+    assert python(code).stdout.endswith("loaded: ['foundry_implementation_actor.cli.main']\n")
+
+
+def test_lint_and_show_import_no_server_and_no_framework(use: Path) -> None:
+    code = """
+import sys
+from foundry_implementation_actor.cli.main import main
+assert main(["lint", sys.argv[1]]) == main(["show", sys.argv[1]]) == 0
+heavy = {"asyncio", "papeete_actor_synchronous_messaging", "starlette", "subprocess", "importlib.metadata"}
+print("loaded:", sorted(heavy & set(sys.modules)))
+"""
+    assert python(code, str(use)).stdout.endswith("loaded: []\n")
+
+
+@pytest.mark.parametrize("name", ["lint", "show", "render-cards"])
+def test_every_command_shows_examples_in_its_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "-h"]) == 0
+    assert f"foundry-implementation-actor {name}" in capsys.readouterr().out.split("Examples:")[1]
+
+
+def test_the_version_is_that_of_the_installed_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    name, version = capsys.readouterr().out.split()
+    assert name == "foundry-implementation-actor"
+    assert version[0].isdigit()
+
+
+@pytest.mark.parametrize("argv", [["frob"], ["--frob"], ["lint", "a", "b"], ["lint", "--registry"], []])
+def test_a_wrong_call_is_exit_code_two_and_shows_the_usage(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(argv) == 2
+    assert "Usage: foundry-implementation-actor" in capsys.readouterr().err
+
+
+def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Put a command into the table that raises, as a module of its own would."""
+
+    @click.command
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(entry, "fail", fail, raising=False)
+    monkeypatch.setitem(COMMANDS, "fail", Entry("main", "fail", "Fail."))
+
+
+def test_an_error_is_two_lines_and_the_exit_code_of_its_meaning(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raising(monkeypatch, ActorError(Code.UNFIT, "no git is there", hint="install git", where="PATH"))
+    assert main(["fail"]) == 3
+    assert capsys.readouterr().err == "error: PATH: no git is there\nhint: install git\n"
+
+
+def test_an_interrupt_is_exit_code_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    raising(monkeypatch, KeyboardInterrupt())
+    assert main(["fail"]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_bug_is_one_line_and_its_traceback_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    raising(monkeypatch, ZeroDivisionError("by \ud800 nothing"))
+    assert main(["fail"]) == 4
+    shown = capsys.readouterr().err
+    (kept,) = tmp_path.glob("*.traceback.txt")
+    assert shown == f"error: this is a bug (ZeroDivisionError); please report it with the traceback in {kept}\n"
+    assert "Traceback (most recent call last)" in kept.read_text()
+    assert kept.stat().st_mode & 0o077 == 0
+
+
+def test_a_bug_with_nowhere_to_keep_its_traceback_is_still_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    raising(monkeypatch, ZeroDivisionError())
+    assert main(["fail"]) == 4
+    assert capsys.readouterr().err == (
+        "error: this is a bug (ZeroDivisionError); its traceback could not be kept (No such file or directory)\n"
+    )
+
+
+def test_a_reader_that_goes_away_is_no_error(use: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    code = "import sys; from foundry_implementation_actor.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    argv = [sys.executable, "-c", code, "show", str(use)]
+    ran = subprocess.run(argv, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (ran.returncode, ran.stderr) == (141, b"")

@@ -1,0 +1,54 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from foundry_implementation_actor.cli.main import main
+
+SOUND = """\
+context: foundry-implementation-actor/agentic-context/v1
+engine: claude-code
+capability: ACME.PARTS.CAP.SUP.007.WID
+source_repo: acme-lab/wid
+registry_repo: acme-lab/governance
+components: [{name: web, path: web/, dockerfile: web}]
+ground_in: [{name: notes, answers: why, fetch: [cat, "{capability}"], into: notes.md, load: on-demand}]
+"""
+
+
+@pytest.fixture
+def use(tmp_path: Path) -> Path:
+    (tmp_path / "actor-agentic-context.yaml").write_text(SOUND)
+    return tmp_path
+
+
+def test_the_table_has_one_aligned_line_for_each_name(use: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(use), "--registry", "reg.example:5000/team"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len({len(line) - len(line.split("  ", 1)[1].lstrip()) for line in lines}) == 1
+    assert "reg.example:5000/team/acme.parts/sup.007.wid/web:<version>" in "\n".join(lines)
+    assert lines[-1].endswith("cat ACME.PARTS.CAP.SUP.007.WID > notes.md (on-demand)")
+
+
+def test_json_maps_each_name_to_its_value(use: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(use), "--json"]) == 0
+    names = json.loads(capsys.readouterr().out)
+    assert names["image_ref(web)"] == "<registry>/acme.parts/sup.007.wid/web:<version>"
+    assert names["actor_name"] == "ACME.PARTS.CAP.SUP.007.WID-implementation"
+
+
+@pytest.mark.parametrize("registry", ["https://reg.example", "reg.example/Team", "", "-x", "a b", "r:port"])
+def test_a_registry_with_a_scheme_or_odd_characters_is_refused(
+    use: Path, registry: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", str(use), f"--registry={registry}"]) == 2
+    assert "write host[:port][/path], without a scheme" in capsys.readouterr().err
+
+
+def test_a_broken_sidecar_is_exit_code_two_with_every_error(use: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (use / "actor-agentic-context.yaml").write_text(SOUND.replace("claude-code", "x").replace("acme-lab/wid", "y"))
+    assert main(["show", str(use)]) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: ")
+    assert ":2:9: engine: 'x' is no engine" in shown
+    assert ":4:14: source_repo: 'y' is not an owner" in shown
