@@ -23,10 +23,14 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 def show_record(line: str, _meta: Mapping[str, str]) -> None:
     """A `Journal` sink: writes what a person wants to follow, drops the rest."""
-    record = json.loads(line)
-    text = _step(record) if record["event"] == "step" else _event(record)
+    text = told(json.loads(line))
     if text:
         click.echo(f"  {text}", err=True)
+
+
+def told(record: Mapping[str, Any]) -> str:
+    """What a person reads of a record, one short line; empty for what they need not see."""
+    return _step(record) if record["event"] == "step" else _event(record)
 
 
 def write_record(line: str, _meta: Mapping[str, str]) -> None:

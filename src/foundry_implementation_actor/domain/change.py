@@ -21,13 +21,16 @@ class Change:
     """One changed path. Modes are git's six octal digits; `blob` is empty for a deletion.
 
     `path` keeps undecodable bytes as surrogates. `size` is in bytes. `target` is what a link
-    points to, and `holds_secret` whether the content holds a secret that the actor knows.
+    points to, and `holds_secret` whether the content holds a secret that the actor knows. What was
+    there before is in `mode_before` and `blob_before`, empty for an addition.
     """
 
     path: str
     kind: Kind
     mode: str
     blob: str
+    mode_before: str = ""
+    blob_before: str = ""
     size: int = 0
     target: str = ""
     holds_secret: bool = False

@@ -12,22 +12,21 @@ from foundry_implementation_actor.delivery.images.port import Builder, ImageOrde
 from foundry_implementation_actor.delivery.push import Pushed, push
 from foundry_implementation_actor.delivery.version import image_version
 from foundry_implementation_actor.domain.capability import Component
-from foundry_implementation_actor.domain.change import Change
 from foundry_implementation_actor.domain.error import ActorError
 from foundry_implementation_actor.domain.run import Accepted, Refused, Reply, SessionEnd
 from foundry_implementation_actor.runs.start import REQUEST_TRAILER, Run
 from foundry_implementation_actor.system.git import Git
-from foundry_implementation_actor.workspace.capture import Prepared, commit_tree
+from foundry_implementation_actor.workspace.capture import staged_tree
 from foundry_implementation_actor.workspace.checkout import Checkout
 
 
-def commit_change(run: Run, checkout: Checkout, prepared: Prepared, changes: Sequence[Change], end: SessionEnd) -> str:
+def commit_change(run: Run, checkout: Checkout, base: str, end: SessionEnd) -> str:
     """The commit of a judged change on the recorded base; its object id."""
     shop, task = run.shop, run.task
     trailers = [
         ("Task", task.task_id),
         (REQUEST_TRAILER, task.digest(shop.capability.capability)),
-        ("Base", prepared.base),
+        ("Base", base),
         ("Actor", f"foundry-implementation-actor {shop.version}"),
         ("Session", f"{shop.engine.name}, {end.turns} turns"),
         ("Judged-By", "boundary"),
@@ -38,7 +37,7 @@ def commit_change(run: Run, checkout: Checkout, prepared: Prepared, changes: Seq
     text = message(task, end.text, trailers)
     hide = shop.journal.redact
     redacted = Message(hide(text.subject), hide(text.summary), [(name, hide(value)) for name, value in trailers])
-    return make_commit(checkout.git, commit_tree(checkout, changes), prepared.base, redacted, shop.capability)
+    return make_commit(checkout.git, staged_tree(checkout), base, redacted, shop.capability)
 
 
 def push_branch(run: Run, git: Git, commit: str) -> Refused | None:

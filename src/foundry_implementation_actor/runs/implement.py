@@ -63,7 +63,7 @@ def _work(run: Run, system: str) -> Reply:
     if isinstance(changes, Refused):
         return changes
     with journal.step("commit"):
-        commit = commit_change(run, checkout, prepared, changes, end)
+        commit = commit_change(run, checkout, prepared.base, end)
     with journal.step("push", branch=task.branch):
         refused = push_branch(run, checkout.git, commit)
     if refused is not None:

@@ -72,9 +72,9 @@ class Git:
             raise refusal_of(done, f"git {arguments[0]} failed")
         return done.stdout
 
-    def records(self, *arguments: str, stdin: bytes = b"") -> list[str]:
+    def records(self, *arguments: str, extra: Mapping[str, str] | None = None) -> list[str]:
         """Run git with NUL-separated output and return the records, undecodable bytes kept."""
-        return [os.fsdecode(part) for part in self.output(*arguments, stdin=stdin).split(b"\0")[:-1]]
+        return [os.fsdecode(part) for part in self.output(*arguments, extra=extra).split(b"\0")[:-1]]
 
     def attempt(self, *arguments: str, stdin: bytes = b"", extra: Mapping[str, str] | None = None) -> Completed:
         """Run git and return what came of it, whatever its exit code."""

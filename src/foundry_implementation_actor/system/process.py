@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -79,25 +79,26 @@ class Child:
     holds them or the supervisor was killed).
 
     Raises:
-        ActorError: UNFIT when the program is not on the command's PATH.
+        ActorError: UNFIT when the program is not on the command's PATH or cannot be started.
     """
 
     def __init__(self, command: Command, stop: Stop | None = None) -> None:
         find(command)
         self.code: int | None = None
         self.left = 0
-        self._selector = selectors.DefaultSelector()
         control, self._control = os.pipe()
         self._status, status = os.pipe()
-        with _stdin(command.stdin) as stdin:
-            self._supervisor = subprocess.Popen(
-                [sys.executable, "-I", "-S", _SUPERVISE, str(control), str(status), *command.argv],
-                cwd=command.cwd, env=command.env, stdin=stdin,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                pass_fds=(control, status, *command.pass_fds), start_new_session=True, bufsize=0,
-            )  # fmt: skip
-        os.close(control)
-        os.close(status)
+        supervise = (sys.executable, "-I", "-S", _SUPERVISE, str(control), str(status), *command.argv)
+        try:
+            self._supervisor = _start(command, supervise, (control, status, *command.pass_fds))
+        except ActorError:
+            os.close(self._control)
+            os.close(self._status)
+            raise
+        finally:
+            os.close(control)
+            os.close(status)
+        self._selector = selectors.DefaultSelector()
         self._open = {self._fd(Stream.STDOUT): Stream.STDOUT, self._fd(Stream.STDERR): Stream.STDERR}
         for descriptor in (*self._open, self._status):
             self._selector.register(descriptor, selectors.EVENT_READ)
@@ -193,7 +194,7 @@ def run_contained(command: Command, stop: Stop | None = None) -> Completed:
     """Run somebody else's program to its end, within its time and output limits.
 
     Raises:
-        ActorError: UNFIT when the program is not on the command's PATH.
+        ActorError: UNFIT when the program is not on the command's PATH or cannot be started.
     """
     started = time.monotonic()
     kept: dict[Stream, list[bytes]] = {Stream.STDOUT: [], Stream.STDERR: []}
@@ -223,14 +224,10 @@ def run(command: Command, stop: Stop | None = None) -> Completed:
     """Run one of this package's own tools; its process group is killed at the time limit.
 
     Raises:
-        ActorError: UNFIT when the program is not on the command's PATH.
+        ActorError: UNFIT when the program is not on the command's PATH or cannot be started.
     """
     started = time.monotonic()
-    with _stdin(command.stdin) as stdin:
-        child = subprocess.Popen(
-            command.argv, executable=find(command), cwd=command.cwd, env=command.env, stdin=stdin,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=command.pass_fds, start_new_session=True,
-        )  # fmt: skip
+    child = _start(command, (find(command), *command.argv[1:]), command.pass_fds)
     ended = Ended.EXIT
     try:
         while True:
@@ -246,6 +243,19 @@ def run(command: Command, stop: Stop | None = None) -> Completed:
         child.communicate()
         raise
     return Completed(command.argv, child.returncode, stdout, stderr, ended, time.monotonic() - started)
+
+
+def _start(command: Command, argv: Sequence[str], descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
+    try:
+        with _stdin(command.stdin) as stdin:
+            return subprocess.Popen(
+                argv, cwd=command.cwd, env=command.env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                pass_fds=descriptors, start_new_session=True, bufsize=0,
+            )  # fmt: skip
+    except (OSError, ValueError) as error:
+        # A working directory that is gone, a NUL or too much in the arguments, no process left to have.
+        why = f"{error.strerror}, {error.filename}" if isinstance(error, OSError) else str(error)
+        raise ActorError(Code.UNFIT, f"{command.argv[0]!r} could not be started: {why}") from error
 
 
 def _overdue(deadline: float, stop: Stop | None) -> Ended:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import contextlib
 import ctypes
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from urllib.parse import quote
+from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 HIDDEN = "***"
 
@@ -18,6 +20,7 @@ _SHAPES = re.compile(
     r"|sk-ant-[A-Za-z0-9_-]{16,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
 )
 _SHORTEST = 6
+_URL_SAFE = str.maketrans("+/", "-_")
 
 Redact = Callable[[str], str]
 
@@ -47,14 +50,17 @@ def finder(secrets: Iterable[str]) -> Callable[[bytes], bool]:
 
 
 def _forms(secret: str) -> set[str]:
-    """The secret as it stands, in URLs, in JSON, and as any part of a base64 text."""
+    """The secret as it stands, in URLs, in JSON, in hex, and as any part of a base64 text."""
     raw = secret.encode()
-    forms = {secret, quote(secret, safe=""), secret.replace("\\", "\\\\").replace('"', '\\"')}
+    in_json = {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    in_urls = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
+    forms = {secret, *in_json, *in_urls, raw.hex(), raw.hex().upper()}
     for offset in range(3):
         # A base64 text shifts by what stands before the secret; only whole groups are the same.
         encoded = base64.b64encode(b"\0" * offset + raw).decode()
         core = encoded[4 if offset else 0 :].rstrip("=")
-        forms.add(core[: len(core) - len(core) % 4] if len(raw) > _SHORTEST else core)
+        core = core[: len(core) - len(core) % 4] if len(raw) > _SHORTEST else core
+        forms |= {core, core.translate(_URL_SAFE)}
     return {form for form in forms if len(form) >= _SHORTEST}
 
 
@@ -79,13 +85,20 @@ def scrub_environment(names: Iterable[str]) -> None:
     The kernel shows the memory in which the process got its environment, which unsetting leaves
     as it was, so the values are overwritten there.
     """
-    libc = ctypes.CDLL(None)
-    libc.getenv.restype = ctypes.c_void_p
-    for name in names:
-        value = os.environ.get(name)
-        if value is None:
-            continue
-        address = libc.getenv(os.fsencode(name))
-        if address:
-            ctypes.memset(address, 0, len(os.fsencode(value)))
+    wanted = set(names)
+    start, end = _environment_block()
+    at = start
+    for entry in ctypes.string_at(start, end - start).split(b"\0"):
+        name, _, value = entry.partition(b"=")
+        if os.fsdecode(name) in wanted:
+            ctypes.memset(at + len(name) + 1, 0, len(value))
+        at += len(entry) + 1
+    for name in wanted & set(os.environ):
         del os.environ[name]
+
+
+def _environment_block() -> tuple[int, int]:
+    """The first address of the environment that this process was started with, and the one after it."""
+    # env_start and env_end are the fields 50 and 51 of proc(5)'s stat; the split begins with field 3.
+    fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+    return int(fields[47]), int(fields[48])

@@ -1,25 +1,25 @@
 """What a session changed, decided by a git directory that it could not touch.
 
-Before the session the trusted index is made to hold the base and the grounding (`prepare`). After
-it the tree is compared with that index (`survey`), which reads no file that did not change; what
-changed inside the roots is hashed (`stage`), and the commit's tree is the base's own tree with
-those changes and nothing else applied to it (`commit_tree`). Renames are off: both sides count.
+The trusted index holds the base as it was checked out. After the session the tree is compared with
+it (`survey`), which reads no file that did not change. What changed inside the roots is then hashed
+into a copy of the base's index (`stage`), so that the commit's tree is the base's own tree with
+those changes and nothing else (`staged_tree`). Renames are off: both sides count.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from foundry_implementation_actor.domain.change import ABSENT, GITLINK, LINK, Change, Kind
 from foundry_implementation_actor.system.git import Git
-from foundry_implementation_actor.workspace.checkout import Checkout
+from foundry_implementation_actor.workspace.checkout import Checkout, settle
 
 _KINDS = {"A": Kind.ADDED, "D": Kind.DELETED, "M": Kind.CHANGED, "T": Kind.CHANGED}
-_NO_BLOB = "0" * 40
 
 Unholdable = tuple[str, str]
 """A path that no commit can hold, and why."""
@@ -27,10 +27,11 @@ Unholdable = tuple[str, str]
 
 @dataclass(frozen=True)
 class Prepared:
-    """The state before the session: the base commit, and the paths of its submodules."""
+    """The state before the session: base commit, submodules, and the SHA-256 of each grounding file."""
 
     base: str
     submodules: tuple[str, ...]
+    grounding: Mapping[str, bytes]
 
 
 @dataclass(frozen=True)
@@ -42,19 +43,21 @@ class Survey:
     unholdable: tuple[Unholdable, ...]
 
 
-def prepare(checkout: Checkout, base: str, grounding: Sequence[str]) -> Prepared:
-    """Record the tree in the trusted index as it is before the session, with the grounding in it.
+def prepare(checkout: Checkout, base: str, grounding: Mapping[str, bytes]) -> Prepared:
+    """Record the tree as it is before the session; call it last, nothing else may write in between.
 
     Submodules leave the index here, so that no later git looks into a directory that a session
     could turn into a repository with its own configuration.
     """
     git = checkout.git
-    git.output("update-index", "--add", "--replace", "-z", "--stdin", stdin=_joined(grounding))
     entries = git.records("ls-files", "--stage", "-z")
     submodules = tuple(entry.partition("\t")[2] for entry in entries if entry.startswith(GITLINK))
     if submodules:
         git.output("update-index", "--force-remove", "-z", "--stdin", stdin=_joined(submodules))
-    return Prepared(base, submodules)
+    # Git reads again what was written in the same second as its index. All of it was written before
+    # this moment and the session comes after, so the index is from now.
+    os.utime(checkout.index)
+    return Prepared(base, submodules, grounding)
 
 
 def survey(checkout: Checkout, prepared: Prepared, roots: Sequence[str], scratch: Sequence[str]) -> Survey:
@@ -66,19 +69,17 @@ def survey(checkout: Checkout, prepared: Prepared, roots: Sequence[str], scratch
         roots: the component roots, each ending in `/`.
         scratch: directories (ending in `/`) whose untracked files count for nothing.
     """
-    git = checkout.git
-    tracked = _tracked(git)
+    tracked = _tracked(checkout, prepared)
     if not all(_under(change.path, roots) for change in tracked):
         # A file that was only touched is listed too, until git has looked into it.
-        git.attempt("update-index", "-q", "--refresh")
-        tracked = _tracked(git)
-    others = git.records("ls-files", "--others", "--exclude-standard", "-z")
-    new = [path for path in others if not _under(path, scratch)]
+        checkout.git.attempt("update-index", "-q", "--refresh")
+        tracked = _tracked(checkout, prepared)
+    others = checkout.git.records("ls-files", "--others", "--exclude-standard", "-z")
+    new = [path for path in others if not _under(path, scratch) and not _is_grounding(checkout, prepared, path)]
     unholdable = [(path, "is a git repository of its own") for path in new if path.endswith("/")]
     unholdable += [(path, "is a submodule, which a session may not fill") for path in _filled(checkout, prepared)]
-    unholdable += [
-        (at, "is a link or a file in place of a directory") for root in roots if (at := _blocked(checkout, root))
-    ]
+    blocked = (_blocked(checkout, root) for root in roots)
+    unholdable += [(path, "is a link or a file in place of a directory") for path in blocked if path]
     found = [*tracked, *(Change(path, Kind.ADDED, ABSENT, "") for path in new if not path.endswith("/"))]
     changes = [replace(change, size=_size(checkout, change.path)) for change in found]
     return Survey(
@@ -92,16 +93,18 @@ def stage(
     checkout: Checkout, prepared: Prepared, inside: Sequence[Change]
 ) -> tuple[tuple[Change, ...], list[Unholdable]]:
     """Hash what changed inside the roots: the changes with modes and blobs, and what git refused."""
-    git = checkout.git
+    git, apart = checkout.git, {"GIT_INDEX_FILE": str(checkout.base_index)}
     paths = [change.path for change in inside]
-    done = git.attempt("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=_joined(paths))
+    _forget_stat(git, inside, apart)
+    options = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+    done = git.attempt(*options, stdin=_joined(paths), extra=apart)
     if not done.ok:
         unreadable = [path for path in paths if _unreadable(checkout, path)]
         return (), [(path, "cannot be read") for path in unreadable] or [(paths[0], done.errors)]
-    against_base = git.records("diff-index", "--cached", "--no-renames", "-r", "--raw", "-z", prepared.base)
+    settle(checkout.base_index)
+    raw = git.records("diff-index", "--cached", "--no-renames", "-r", "--raw", "-z", prepared.base, extra=apart)
+    staged = _compared(raw)
     sizes = {change.path: change.size for change in inside}
-    # The grounding differs from the base too, and so do the submodules that left the index.
-    staged = [change for change in _compared(against_base) if change.path in sizes]
     missed = set(paths) - {change.path for change in staged}
     refused = [(change.path, "has a name that git refuses") for change in inside if _added(change, missed)]
     return tuple(replace(change, size=sizes.get(change.path, 0)) for change in staged), refused
@@ -117,14 +120,9 @@ def inspected(git: Git, changes: Sequence[Change], is_secret: Callable[[bytes], 
     return tuple(_inspected(change, contents.get(change.blob, b""), is_secret) for change in changes)
 
 
-def commit_tree(checkout: Checkout, changes: Sequence[Change]) -> str:
-    """The tree of the commit: the base's tree with these changes applied; its object id."""
-    # Deletions first: a file may have become a directory.
-    ordered = sorted(changes, key=lambda change: bool(change.blob))
-    records = [f"{change.mode} {change.blob or _NO_BLOB}\t{change.path}" for change in ordered]
-    apart = {"GIT_INDEX_FILE": str(checkout.base_index)}
-    checkout.git.output("update-index", "--replace", "-z", "--index-info", stdin=_joined(records), extra=apart)
-    return checkout.git.text("write-tree", extra=apart)
+def staged_tree(checkout: Checkout) -> str:
+    """The tree of the commit, the base's with what was staged; its object id."""
+    return checkout.git.text("write-tree", extra={"GIT_INDEX_FILE": str(checkout.base_index)})
 
 
 def ignored(checkout: Checkout, roots: Sequence[str]) -> list[str]:
@@ -146,16 +144,33 @@ def _under(path: str, roots: Iterable[str]) -> bool:
     return any(path.startswith(root) for root in roots)
 
 
-def _tracked(git: Git) -> list[Change]:
-    return _compared(git.records("diff-files", "--no-renames", "--ignore-submodules=all", "--raw", "-z"))
+def _tracked(checkout: Checkout, prepared: Prepared) -> list[Change]:
+    raw = checkout.git.records("diff-files", "--no-renames", "--ignore-submodules=all", "--raw", "-z")
+    return [change for change in _compared(raw) if not _is_grounding(checkout, prepared, change.path)]
+
+
+def _is_grounding(checkout: Checkout, prepared: Prepared, path: str) -> bool:
+    """Whether a path is a grounding file that is still as the actor wrote it."""
+    written = prepared.grounding.get(path)
+    if written is None or not stat.S_ISREG(os.lstat(checkout.tree / path).st_mode):
+        return False
+    return hashlib.sha256((checkout.tree / path).read_bytes()).digest() == written
+
+
+def _forget_stat(git: Git, inside: Sequence[Change], apart: Mapping[str, str]) -> None:
+    """Make git read these files again although their size and time may be those of the base."""
+    records = [f"{change.mode_before} {change.blob_before}\t{change.path}" for change in inside if change.blob_before]
+    if records:
+        git.output("update-index", "-z", "--index-info", stdin=_joined(records), extra=apart)
 
 
 def _compared(records: list[str]) -> list[Change]:
     """The changes of git's raw output: alternating `:modes blobs status` and path."""
     changes = []
     for meta, path in zip(records[::2], records[1::2], strict=True):
-        _, mode, _, blob, status = meta.removeprefix(":").split()
-        changes.append(Change(path, _KINDS[status[0]], mode, "" if mode == ABSENT else blob))
+        mode_before, mode, blob_before, blob, status = meta.removeprefix(":").split()
+        before = (mode_before, blob_before) if status != "A" else ("", "")
+        changes.append(Change(path, _KINDS[status[0]], mode, "" if mode == ABSENT else blob, *before))
     return changes
 
 

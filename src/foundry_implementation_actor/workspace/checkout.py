@@ -21,6 +21,7 @@ from foundry_implementation_actor.system.git import Git, make_git_dir
 from foundry_implementation_actor.workspace.mirror import Mirror, Refs
 
 _LOCK = "lock"
+_FAR_FUTURE = 4_000_000_000
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,13 @@ class Checkout:
         return self.folder / "tree"
 
     @property
+    def index(self) -> Path:
+        """The trusted index: what the tree is compared with."""
+        return self.git.git_dir / "index"
+
+    @property
     def base_index(self) -> Path:
-        """The index of the base commit as it was checked out, for building the commit's tree on."""
+        """A copy of it in which the commit's tree is put together."""
         return self.git.git_dir / "index.base"
 
     @property
@@ -108,7 +114,8 @@ def check_out(folder: Path, mirror: Mirror, start: Start, capability: Capability
         part.mkdir()
     make_git_dir(checkout.git.git_dir, start.base, borrows=mirror.objects, packed_refs=_packed(start.refs.tags))
     checkout.git.output("read-tree", "--reset", "-u", start.base)
-    shutil.copyfile(checkout.git.git_dir / "index", checkout.base_index)
+    shutil.copyfile(checkout.index, checkout.base_index)
+    settle(checkout.base_index)
     _make_session_git(checkout, mirror, start, capability)
     return checkout
 
@@ -118,6 +125,14 @@ def bare_view(folder: Path, mirror: Mirror, refs: Refs, commit: str) -> Git:
     git = replace(mirror.git, git_dir=folder / "trusted.git")
     make_git_dir(git.git_dir, commit, borrows=mirror.objects, packed_refs=_packed(refs.tags))
     return git
+
+
+def settle(index: Path) -> None:
+    """Date an index that is never compared with a tree into the future.
+
+    Git reads every file again that is as young as the index which it is about to write.
+    """
+    os.utime(index, (_FAR_FUTURE, _FAR_FUTURE))
 
 
 def _packed(refs: Mapping[str, str]) -> str:
@@ -135,4 +150,4 @@ def _make_session_git(checkout: Checkout, mirror: Mirror, start: Start, capabili
     branch.write_text(f"{start.base}\n")
     with (path / "config").open("a") as config:
         config.write(f"[user]\n\tname = {capability.git_author_name}\n\temail = {capability.git_author_email}\n")
-    shutil.copyfile(checkout.base_index, path / "index")
+    shutil.copyfile(checkout.index, path / "index")

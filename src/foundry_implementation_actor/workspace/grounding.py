@@ -7,6 +7,7 @@ not to the change: the boundary is judged against a tree that already holds them
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,8 +36,11 @@ class Fetcher:
     stop: Stop | None = None
 
 
-def ground(checkout: Checkout, capability: Capability, fetcher: Fetcher, journal: Journal) -> list[str]:
-    """Run every fetch at once, write the envelopes and `CLAUDE.md`: the paths that were written.
+def ground(checkout: Checkout, capability: Capability, fetcher: Fetcher, journal: Journal) -> dict[str, bytes]:
+    """Run every fetch at once, write the envelopes and `CLAUDE.md`.
+
+    Returns:
+        The SHA-256 of each file that was written, by its repository path.
 
     Raises:
         ActorError: UNFIT when a tool is missing, fails, hangs or prints too much; BAD_REQUEST when
@@ -46,13 +50,12 @@ def ground(checkout: Checkout, capability: Capability, fetcher: Fetcher, journal
     with ThreadPoolExecutor(max_workers=max(1, len(entries))) as pool:
         jobs = [pool.submit(_fetch, entry, capability, fetcher, checkout.folder, journal) for entry in entries]
         envelopes = [job.result() for job in jobs]
-    for entry, content in zip(entries, envelopes, strict=True):
-        _write(checkout.tree, entry.into, _envelope(entry, capability, content))
+    texts = {e.into: _envelope(e, capability, content) for e, content in zip(entries, envelopes, strict=True)}
     own = read_below(checkout.tree, CLAUDE_MD, _CLAUDE_MD_LIMIT)
     if own is None and (checkout.tree / CLAUDE_MD).is_symlink():
         journal.event("claude-md-link-not-followed", level="warn", path=CLAUDE_MD)
-    _write(checkout.tree, CLAUDE_MD, _claude_md(capability, own or b""))
-    return [*(entry.into for entry in entries), CLAUDE_MD]
+    texts[CLAUDE_MD] = _claude_md(capability, own or b"")
+    return {relative: _write(checkout.tree, relative, text) for relative, text in texts.items()}
 
 
 def _fetch(entry: Grounding, capability: Capability, fetcher: Fetcher, folder: Path, journal: Journal) -> str:
@@ -98,9 +101,10 @@ def _decoded(raw: bytes, entry: Grounding, journal: Journal) -> str:
         return raw.decode("latin-1")
 
 
-def _write(tree: Path, relative: str, content: str) -> None:
+def _write(tree: Path, relative: str, text: str) -> bytes:
+    content = text.encode("utf-8", "replace")
     try:
-        write_below(tree, relative, content.encode("utf-8", "replace"))
+        write_below(tree, relative, content)
     except LinkInTheWayError as error:
         raise ActorError(
             Code.BAD_REQUEST, f"the repository has a link or a file at {error.filename!r}, where a directory is needed",
@@ -108,6 +112,7 @@ def _write(tree: Path, relative: str, content: str) -> None:
         ) from error  # fmt: skip
     except OSError as error:
         raise ActorError(Code.UNFIT, f"cannot be written: {error.strerror}", where=relative) from error
+    return hashlib.sha256(content).digest()
 
 
 def _envelope(entry: Grounding, capability: Capability, content: str) -> str:

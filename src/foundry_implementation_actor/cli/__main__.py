@@ -1,4 +1,4 @@
-"""`python -m foundry_implementation_actor`: the command line, where its script is not on PATH."""
+"""`python -m foundry_implementation_actor.cli`: the command line where its script is not on PATH."""
 
 from __future__ import annotations
 

@@ -1,0 +1,175 @@
+"""Everything that one run with these settings needs, looked at before anybody asks for a run."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from foundry_implementation_actor.actor.fitness import (
+    Finding,
+    State,
+    asked,
+    containment,
+    git,
+    python,
+    serving,
+    silent,
+    state_folder,
+)
+from foundry_implementation_actor.actor.settings import PASSED_ON, Settings
+from foundry_implementation_actor.actor.variables import Variable
+from foundry_implementation_actor.definition import conformance
+from foundry_implementation_actor.delivery.images.buildctl import Buildctl
+from foundry_implementation_actor.domain.error import ActorError, ConfigError, SettingsError
+from foundry_implementation_actor.engines.script import read_script
+from foundry_implementation_actor.sidecar.config import CapabilityConfig
+from foundry_implementation_actor.sidecar.lint import lint
+from foundry_implementation_actor.sidecar.load import folder_of
+
+TESTED_CLAUDE = "2.1.197"
+"""The version of the CLI that the tests drive, as tools/package-lock.json pins it."""
+
+DECLARED: Mapping[str, Variable] = {f.name: f.metadata["variable"] for f in fields(Settings) if f.metadata}
+"""Each variable by the name of its setting."""
+
+
+def examine(environ: Mapping[str, str], folder: Path | None = None) -> list[Finding]:
+    """Everything that a run needs, in the order in which it needs it.
+
+    Args:
+        environ: the environment that the settings are read from.
+        folder: an instance's folder, or its sidecar, to look at too.
+    """
+    settings = readable_settings(environ)
+    findings = [
+        *unusable(environ), python(), git(settings.path), containment(), serving(), state_folder(settings.state),
+        _forge(settings), *engine(settings), *_images(settings),
+    ]  # fmt: skip
+    return findings if folder is None else [*findings, *_instance(folder, settings)]
+
+
+def readable_settings(environ: Mapping[str, str]) -> Settings:
+    """The settings, with the default wherever a value cannot be used.
+
+    Raises:
+        SettingsError: there is no place for the state, not even a home directory.
+    """
+    values: dict[str, Any] = {}
+    for name, variable in DECLARED.items():
+        with contextlib.suppress(ValueError):
+            values.update(variable.value_in(environ, name))
+    return Settings(**values, passed_on={name: environ[name] for name in PASSED_ON if environ.get(name)})
+
+
+def unusable(environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Each variable whose value is refused; one good word when there is none."""
+    try:
+        Settings.from_env(environ)
+    except SettingsError as error:
+        for line in str(error).splitlines():
+            name, _, seen = line.partition(" ")
+            yield Finding(name, State.MISSING, seen, f"set or unset {name}")
+        return
+    yield Finding("settings", State.OK, "every variable that is set can be used")
+
+
+def engine(settings: Settings) -> Iterator[Finding]:
+    """What the sessions of these settings need."""
+    if settings.session_engine == "scripted":
+        yield _script(settings)
+        return
+    yield _claude(settings)
+    yield _login(settings)
+
+
+def _claude(settings: Settings) -> Finding:
+    mend = f"npm install -g @anthropic-ai/claude-code@{TESTED_CLAUDE}"
+    done = asked(settings.path, "claude", "--version")
+    found = re.search(r"\d+\.\d+\.\d+", done.text) if done and done.ok else None
+    if found is None:
+        return Finding("claude", State.MISSING, silent(done, "claude"), mend)
+    seen = f"{found[0]} at {shutil.which('claude', path=settings.path)}"
+    if found[0] != TESTED_CLAUDE:
+        return Finding("claude", State.WARNING, f"{seen}; tested is {TESTED_CLAUDE}", mend)
+    return Finding("claude", State.OK, seen)
+
+
+def _login(settings: Settings) -> Finding:
+    chosen = settings.model_credential
+    if not chosen:
+        mend = "set CLAUDE_CODE_OAUTH_TOKEN (from: claude setup-token), or ANTHROPIC_API_KEY to be billed by use"
+        return Finding("model login", State.MISSING, "no credential is set", mend)
+    given = {
+        "CLAUDE_CODE_OAUTH_TOKEN": settings.oauth_token, "ANTHROPIC_API_KEY": settings.api_key,
+        "ANTHROPIC_AUTH_TOKEN": settings.auth_token,
+    }  # fmt: skip
+    others = [name for name, value in given.items() if value and name != chosen]
+    paid = "paid by a plan" if chosen == "CLAUDE_CODE_OAUTH_TOKEN" else "billed by use"
+    if others:
+        return Finding("model login", State.WARNING, f"{chosen} is used, {paid}", f"unset {' and '.join(others)}")
+    return Finding("model login", State.OK, f"{chosen}, {paid}")
+
+
+def _script(settings: Settings) -> Finding:
+    place = settings.session_script
+    if place is None:
+        return Finding("script", State.MISSING, "no session can be played", "set SESSION_SCRIPT to a script")
+    try:
+        script = read_script(place.read_text("utf-8"), str(place))
+    except (OSError, UnicodeDecodeError, ActorError) as error:
+        return Finding("script", State.MISSING, str(error), "correct the file, or SESSION_SCRIPT")
+    return Finding("script", State.OK, f"{place}: {len(script.sessions)} sessions")
+
+
+def _forge(settings: Settings) -> Finding:
+    if settings.github_token:
+        return Finding("GITHUB_TOKEN", State.OK, f"is set, for {settings.git_base_url}")
+    if settings.git_base_url.startswith("file:"):
+        return Finding("GITHUB_TOKEN", State.OK, f"is not set, and {settings.git_base_url} needs none")
+    mend = "set GITHUB_TOKEN to a token with contents:write on the capability's repository"
+    return Finding("GITHUB_TOKEN", State.MISSING, f"is not set, and {settings.git_base_url} asks for it", mend)
+
+
+def _images(settings: Settings) -> Iterator[Finding]:
+    if not settings.images:
+        yield Finding("images", State.OK, "are off: none is built or published")
+        return
+    needed = {
+        "IMAGE_REGISTRY": (settings.image_registry, "set IMAGE_REGISTRY to host[:port][/path]"),
+        "BUILDKIT_HOST": (settings.buildkit_host, "set BUILDKIT_HOST to the BuildKit daemon"),
+        "buildctl": (shutil.which("buildctl", path=settings.path), "put buildctl, of BuildKit, on PATH"),
+    }
+    for subject, (value, mend) in needed.items():
+        if not value:
+            yield Finding(subject, State.MISSING, "is needed to publish images", f"{mend}, or set IMAGES=off")
+    if all(value for value, _ in needed.values()):
+        yield _builder(settings)
+
+
+def _builder(settings: Settings) -> Finding:
+    try:
+        Buildctl(settings.image_registry, settings.buildkit_host, {"PATH": settings.path, **settings.passed_on}).check()
+    except ActorError as error:
+        return Finding("images", State.MISSING, f"{error.where}: {error.message}", f"{error.hint}, or set IMAGES=off")
+    return Finding("images", State.OK, f"{settings.buildkit_host} answers; they go to {settings.image_registry}")
+
+
+def _instance(folder: Path, settings: Settings) -> Iterator[Finding]:
+    report = lint(folder).joined(conformance.check(folder_of(folder)))
+    for lines, state in ((report.oks, State.OK), (report.warns, State.WARNING), (report.errors, State.MISSING)):
+        yield from (Finding("instance", state, line) for line in lines)
+    with contextlib.suppress(ConfigError):
+        yield from _fetchers(CapabilityConfig.load(folder), settings)
+
+
+def _fetchers(config: CapabilityConfig, settings: Settings) -> Iterator[Finding]:
+    for entry in config.ground_in:
+        program = config.expand(entry.fetch)[0]
+        if shutil.which(program, path=settings.path) is None:
+            seen = f"ground_in {entry.name!r} is fetched with {program!r}, which is not on PATH"
+            yield Finding("instance", State.MISSING, seen, f"install {program}, or correct the fetch")

@@ -1,0 +1,1 @@
+"""The prices of a small shop's carts."""
