@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +49,9 @@ def told(done: subprocess.CompletedProcess[str]) -> Any:
 
 
 def started(tmp: Path, *words: str) -> subprocess.Popen[bytes]:
-    """The demo, interruptible even where this process was started with signals ignored."""
     return subprocess.Popen(
-        [*DEMO, *words], env=environment(tmp), stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), start_new_session=True,
-    )  # fmt: skip
+        [*DEMO, *words], env=environment(tmp), stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+    )
 
 
 def read_until(demo: subprocess.Popen[bytes], words: bytes) -> None:
@@ -133,6 +132,15 @@ def test_a_folder_whose_name_a_sidecar_would_misread_is_not_made(tmp: Path, tmp_
     assert not (tmp_path / "{all}").exists()
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Children take SIGINT, even where this process was started with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_leaves_nothing(tmp: Path, sent: signal.Signals) -> None:
     demo = started(tmp)
@@ -162,10 +170,15 @@ def test_without_git_the_demo_says_what_to_install(tmp: Path) -> None:
     )
 
 
+WITHOUT_UVICORN = """
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "uvicorn" else find(name, *rest)
+"""
+
+
 def test_without_the_servers_extra_the_demo_says_what_to_install(tmp: Path, tmp_path: Path) -> None:
-    hides = "import sys\nclass Hidden:\n def find_spec(self, name, *_):\n  if name in ('uvicorn',): raise ModuleNotFoundError(name)\n"
-    (tmp_path / "sitecustomize.py").write_text(hides + "import importlib.util as u\nfind = u.find_spec\n"
-        "u.find_spec = lambda name, *rest: None if name == 'uvicorn' else find(name, *rest)\n")  # fmt: skip
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_UVICORN)
     done = run(tmp, PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (3, "")
     assert "pip install 'foundry-implementation-actor[serve]'" in done.stderr
@@ -233,7 +246,7 @@ def test_the_forge_gets_the_samples_files_only_and_a_version_tag_for_each_image(
     assert not [path for path in files if "__pycache__" in path]
     assert {component.name for component in stage.config.components} == {"backend", "stub"}
     for component in stage.config.components:
-        assert f"{component.dockerfile}Dockerfile" in files
+        assert f"{component.dockerfile.rstrip('/')}/Dockerfile" in files
         assert stage.git.text("tag", "--list", f"{stage.config.image_name(component.name)}/v*")
 
 

@@ -163,8 +163,13 @@ def _instance(folder: Path, settings: Settings) -> Iterator[Finding]:
     report = lint(folder).joined(conformance.check(folder_of(folder)))
     for lines, state in ((report.oks, State.OK), (report.warns, State.WARNING), (report.errors, State.MISSING)):
         yield from (Finding("instance", state, line) for line in lines)
-    with contextlib.suppress(ConfigError):
-        yield from _fetchers(CapabilityConfig.load(folder), settings)
+    try:
+        config = CapabilityConfig.load(folder)
+    except ConfigError as error:
+        if report.ok:  # what lint only warns of, such as a sidecar for another release
+            yield Finding("instance", State.MISSING, f"it cannot be run: {error}")
+    else:
+        yield from _fetchers(config, settings)
 
 
 def _fetchers(config: CapabilityConfig, settings: Settings) -> Iterator[Finding]:

@@ -76,11 +76,15 @@ def git(path: str) -> Finding:
     return Finding("git", State.OK, f"{found[0]} at {shutil.which('git', path=path)}")
 
 
-def containment() -> Finding:
-    """Whether a session can be held: what it leaves behind is killed. A small one is run to see it."""
+def containment(program: str = _ORPHAN) -> Finding:
+    """Whether a session can be held: what it leaves behind is killed. A small one is run to see it.
+
+    Args:
+        program: Python that prints what it reads and the id of the process that it leaves behind.
+    """
     mend = "run the actor on Linux 5.3 or later, with /proc mounted and prctl allowed"
     command = Command(
-        (sys.executable, "-I", "-S", "-c", _ORPHAN), cwd=Path("/"), env={"PATH": os.defpath},
+        (sys.executable, "-I", "-S", "-c", program), cwd=Path("/"), env={"PATH": os.defpath},
         timeout_s=_TIMEOUT_S, stdin=b"orphan",
     )  # fmt: skip
     try:

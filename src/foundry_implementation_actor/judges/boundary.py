@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pathspec
 
@@ -79,12 +80,21 @@ def _kind(change: Change, capability: Capability) -> Iterable[Finding]:
     path = printable(change.path)
     if change.mode == GITLINK:
         yield Finding("gitlink", path, "is a repository inside the repository; commit files, not a pointer")
+    elif change.mode == LINK and _turns_back(change.target):
+        message = f"is a link whose target goes up after it went down, to {printable(change.target)!r}"
+        yield Finding("link", path, f"{message}; write it with `..` at its beginning only")
     elif change.mode == LINK and not _stays_inside(change, capability):
         yield Finding("link", path, f"is a link that leads out of its component, to {printable(change.target)!r}")
     elif change.blob and change.mode not in {REGULAR, EXECUTABLE, LINK}:
         yield Finding("mode", path, f"has the mode {change.mode}, which no checked-out file should have")
     if change.holds_secret:
         yield Finding("secret", path, "holds a secret of the actor")
+
+
+def _turns_back(target: str) -> bool:
+    """Whether `..` stands after a name: when that name is a link itself, the way leads anywhere."""
+    parts = [part for part in target.split("/") if part not in {"", "."}]
+    return any(after == ".." and before != ".." for before, after in pairwise(parts))
 
 
 def _stays_inside(change: Change, capability: Capability) -> bool:

@@ -18,6 +18,8 @@ _SHOWN = 20
 def judge(shop: Workshop, checkout: Checkout, prepared: Prepared) -> tuple[Change, ...] | Refused:
     """Look at what changed, cheapest first: paths and sizes before any file is read."""
     capability = shop.capability
+    if checkout.tree.is_symlink() or not checkout.tree.is_dir():
+        return Refused("the session removed its own working tree, so there is nothing to judge", settled=True)
     found = survey(checkout, prepared, capability.writes_only_under, capability.scratch)
     early = judge_boundary(capability, found.inside, found.outside, found.unholdable)
     for verdict in (early, judge_size(found.inside, shop.change_limits)):
@@ -37,7 +39,8 @@ def _refused(shop: Workshop, verdict: Verdict) -> Refused:
     shop.journal.event(
         "refused", level="warn", judge=verdict.judge, findings=[str(finding) for finding in verdict.findings[:_SHOWN]]
     )
-    return Refused(f"the change was refused and nothing of it was pushed: {_listed(verdict.findings)}", settled=True)
+    because = f"the change was refused and nothing of it was pushed: {_listed(verdict.findings)}"
+    return Refused(shop.journal.redact(because), settled=True)
 
 
 def _listed(findings: Sequence[Finding]) -> str:
@@ -55,4 +58,4 @@ def _nothing(shop: Workshop, checkout: Checkout, found: Survey) -> Refused:
         because = f"the session left every file under {roots} as it was"
     else:
         because = f"the session changed nothing under {roots}"
-    return Refused(because, settled=True)
+    return Refused(shop.journal.redact(because), settled=True)

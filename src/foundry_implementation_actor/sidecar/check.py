@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from foundry_implementation_actor.domain.capability import Component, Grounding
+from foundry_implementation_actor.domain.document import Document, Fault, Wrong, quoted
 from foundry_implementation_actor.sidecar import grammar
-from foundry_implementation_actor.sidecar.document import Document, Fault, Wrong, quoted
 from foundry_implementation_actor.sidecar.walk import Found, Walk
 
 _TOP = ("context", "engine", "capability", "source_repo", "registry_repo", "components", "ground_in")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from foundry_implementation_actor.domain.capability import Capability
+from foundry_implementation_actor.domain.document import Document
 from foundry_implementation_actor.domain.error import ConfigError
 from foundry_implementation_actor.sidecar.check import build, check
-from foundry_implementation_actor.sidecar.document import Document
 from foundry_implementation_actor.sidecar.load import load
 
 

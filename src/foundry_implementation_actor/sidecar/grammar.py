@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from foundry_implementation_actor.domain.capability import PLACEHOLDERS, unknown_placeholders
-from foundry_implementation_actor.sidecar.document import Wrong, quoted
+from foundry_implementation_actor.domain.document import Wrong, quoted
 
 Rule = Callable[[str], Wrong | None]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from foundry_implementation_actor.domain.document import Document
 from foundry_implementation_actor.domain.error import ConfigError
 from foundry_implementation_actor.domain.report import Report
 from foundry_implementation_actor.sidecar.check import check, unmigrated
-from foundry_implementation_actor.sidecar.document import Document
 from foundry_implementation_actor.sidecar.load import load
 
 

@@ -6,9 +6,9 @@ import os
 import stat
 from pathlib import Path
 
-from foundry_implementation_actor.domain.error import ConfigError
-from foundry_implementation_actor.sidecar.compose import compose
-from foundry_implementation_actor.sidecar.document import Document
+from foundry_implementation_actor.domain.document import MISSING, Document
+from foundry_implementation_actor.domain.error import ActorError, ConfigError
+from foundry_implementation_actor.system.yaml_compose import compose
 
 SIDECAR = "actor-agentic-context.yaml"
 MAX_BYTES = 256 * 1024
@@ -30,7 +30,14 @@ def load(folder_or_file: str | Path) -> Document:
     path = Path(folder_or_file)
     path = path / SIDECAR if _is_folder(path) else path
     source = shown(path)
-    return compose(_decoded(_content(path, source), source), source)
+    text = _decoded(_content(path, source), source)
+    try:
+        document = compose(text, source)
+    except ActorError as error:
+        raise ConfigError(error.message, hint=error.hint, where=error.where) from None
+    if document.root is MISSING:
+        raise ConfigError("the file is empty", hint="write a sidecar; README shows one", where=source)
+    return document
 
 
 def shown(path: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
-from foundry_implementation_actor.sidecar.document import (
+from foundry_implementation_actor.domain.document import (
     MISSING,
     Document,
     Fault,

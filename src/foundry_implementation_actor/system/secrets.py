@@ -89,9 +89,9 @@ def scrub_environment(names: Iterable[str]) -> None:
     start, end = _environment_block()
     at = start
     for entry in ctypes.string_at(start, end - start).split(b"\0"):
-        name, _, value = entry.partition(b"=")
-        if os.fsdecode(name) in wanted:
-            ctypes.memset(at + len(name) + 1, 0, len(value))
+        key, _, value = entry.partition(b"=")
+        if os.fsdecode(key) in wanted:
+            ctypes.memset(at + len(key) + 1, 0, len(value))
         at += len(entry) + 1
     for name in wanted & set(os.environ):
         del os.environ[name]

@@ -19,6 +19,7 @@ from foundry_implementation_actor.domain.change import ABSENT, GITLINK, LINK, Ch
 from foundry_implementation_actor.system.git import Git
 from foundry_implementation_actor.workspace.checkout import Checkout, settle
 
+_NO_BLOB = "0" * 40
 _KINDS = {"A": Kind.ADDED, "D": Kind.DELETED, "M": Kind.CHANGED, "T": Kind.CHANGED}
 
 Unholdable = tuple[str, str]
@@ -81,7 +82,11 @@ def survey(checkout: Checkout, prepared: Prepared, roots: Sequence[str], scratch
     blocked = (_blocked(checkout, root) for root in roots)
     unholdable += [(path, "is a link or a file in place of a directory") for path in blocked if path]
     found = [*tracked, *(Change(path, Kind.ADDED, ABSENT, "") for path in new if not path.endswith("/"))]
-    changes = [replace(change, size=_size(checkout, change.path)) for change in found]
+    changes = []
+    for change in found:
+        seen, why = _looked_at(checkout, change)
+        changes.append(seen)
+        unholdable += [(change.path, why)] if why else []
     return Survey(
         inside=tuple(change for change in changes if _under(change.path, roots)),
         outside=tuple(change for change in changes if not _under(change.path, roots)),
@@ -94,13 +99,12 @@ def stage(
 ) -> tuple[tuple[Change, ...], list[Unholdable]]:
     """Hash what changed inside the roots: the changes with modes and blobs, and what git refused."""
     git, apart = checkout.git, {"GIT_INDEX_FILE": str(checkout.base_index)}
-    paths = [change.path for change in inside]
-    _forget_stat(git, inside, apart)
+    paths = [change.path for change in inside if change.kind is not Kind.DELETED]
+    _start_over(git, inside, apart)
     options = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
     done = git.attempt(*options, stdin=_joined(paths), extra=apart)
     if not done.ok:
-        unreadable = [path for path in paths if _unreadable(checkout, path)]
-        return (), [(path, "cannot be read") for path in unreadable] or [(paths[0], done.errors)]
+        return (), [("", f"git cannot take it in: {done.errors}")]
     settle(checkout.base_index)
     raw = git.records("diff-index", "--cached", "--no-renames", "-r", "--raw", "-z", prepared.base, extra=apart)
     staged = _compared(raw)
@@ -151,15 +155,21 @@ def _tracked(checkout: Checkout, prepared: Prepared) -> list[Change]:
 
 def _is_grounding(checkout: Checkout, prepared: Prepared, path: str) -> bool:
     """Whether a path is a grounding file that is still as the actor wrote it."""
-    written = prepared.grounding.get(path)
-    if written is None or not stat.S_ISREG(os.lstat(checkout.tree / path).st_mode):
+    written, place = prepared.grounding.get(path), checkout.tree / path
+    if written is None or place.is_symlink() or not place.is_file():
         return False
-    return hashlib.sha256((checkout.tree / path).read_bytes()).digest() == written
+    return hashlib.sha256(place.read_bytes()).digest() == written
 
 
-def _forget_stat(git: Git, inside: Sequence[Change], apart: Mapping[str, str]) -> None:
-    """Make git read these files again although their size and time may be those of the base."""
-    records = [f"{change.mode_before} {change.blob_before}\t{change.path}" for change in inside if change.blob_before]
+def _start_over(git: Git, inside: Sequence[Change], apart: Mapping[str, str]) -> None:
+    """Take what was deleted out of the index, and make git read the other files again.
+
+    A changed file's size and time may be those of the base. A deleted path may lie beyond what is a
+    link now, where git would not go to see that it is gone.
+    """
+    gone = [f"0 {_NO_BLOB}\t{change.path}" for change in inside if change.kind is Kind.DELETED]
+    changed = [change for change in inside if change.kind is Kind.CHANGED]
+    records = [*gone, *(f"{change.mode_before} {change.blob_before}\t{change.path}" for change in changed)]
     if records:
         git.output("update-index", "-z", "--index-info", stdin=_joined(records), extra=apart)
 
@@ -195,19 +205,20 @@ def _blocked(checkout: Checkout, root: str) -> str:
     return ""
 
 
-def _size(checkout: Checkout, path: str) -> int:
+def _looked_at(checkout: Checkout, change: Change) -> tuple[Change, str]:
+    """The change with its size and link target as they lie in the tree, and why no commit can hold it."""
+    place = checkout.tree / change.path
     try:
-        return os.lstat(checkout.tree / path).st_size
+        found = os.lstat(place)
     except OSError:
-        return 0
-
-
-def _unreadable(checkout: Checkout, path: str) -> bool:
-    try:
-        mode = os.lstat(checkout.tree / path).st_mode
-        return stat.S_ISREG(mode) and not os.access(checkout.tree / path, os.R_OK)
-    except FileNotFoundError:
-        return False
+        return change, ""
+    if stat.S_ISDIR(found.st_mode):
+        return change, "is a git repository of its own" if os.path.lexists(place / ".git") else ""
+    if stat.S_ISLNK(found.st_mode):
+        return replace(change, size=found.st_size, target=str(place.readlink())), ""
+    if not stat.S_ISREG(found.st_mode):
+        return change, "is a pipe, a socket or a device"
+    return replace(change, size=found.st_size), "" if os.access(place, os.R_OK) else "cannot be read"
 
 
 def _added(change: Change, missed: set[str]) -> bool:

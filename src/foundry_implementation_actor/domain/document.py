@@ -1,4 +1,4 @@
-"""A sidecar as plain values, with the place in the file of each of them where there is a file."""
+"""A structured text as plain values, with the place in the file of each of them where there is a file."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ from typing import NamedTuple, Protocol
 
 import yaml
 
-from foundry_implementation_actor.domain.error import ConfigError
-from foundry_implementation_actor.sidecar.document import (
+from foundry_implementation_actor.domain.document import (
     MISSING,
     Document,
     Fault,
@@ -24,6 +23,7 @@ from foundry_implementation_actor.sidecar.document import (
     Wrong,
     quoted,
 )
+from foundry_implementation_actor.domain.error import ActorError, Code
 
 MAX_VALUES = 10_000
 MAX_DEPTH = 32
@@ -41,21 +41,19 @@ _ADVICE = (
 
 
 def compose(text: str, source: str) -> Document:
-    """Read one YAML document.
+    """Read one YAML document; the root of a text that holds none is `MISSING`.
 
     Args:
         text: the file's content, without a byte order mark.
         source: the name of the file for messages.
 
     Raises:
-        ConfigError: no YAML, no document or more than one, deeper than `MAX_DEPTH`, or more than
-            `MAX_VALUES` values with every alias written out.
+        ActorError: BAD_REQUEST, with line and column: no YAML, more than one document, deeper than
+            `MAX_DEPTH`, or more than `MAX_VALUES` values with every alias written out.
     """
     composer = _Composer(text, source)
     while (event := composer.next_event()) is not None:
         composer.take(event)
-    if composer.root is MISSING:
-        raise ConfigError("the file is empty", hint="write a sidecar; README shows one", where=source)
     return Document(source, composer.root, composer.places, composer.key_places, tuple(composer.faults))
 
 
@@ -217,8 +215,8 @@ class _Composer:
             what = f"more than {MAX_VALUES:,} values, each alias counted as what it repeats"
             raise self._refusal(_place(event.start_mark), what, "shorten the file")
 
-    def _refusal(self, place: Place, what: str, write: str) -> ConfigError:
-        return ConfigError(what, hint=write, where=f"{self.source}:{place.line}:{place.column}")
+    def _refusal(self, place: Place, what: str, write: str) -> ActorError:
+        return ActorError(Code.BAD_REQUEST, what, hint=write, where=f"{self.source}:{place.line}:{place.column}")
 
 
 def _place(mark: _Mark | None) -> Place:
