@@ -67,6 +67,12 @@ def test_sessions_at_once_each_follow_their_own_script() -> None:
         assert [*both, said(ask(model, "third"))] == [["1a", "1b"], ["2a", "2b"], "anyone"]
 
 
+def test_every_message_has_an_id_of_its_own() -> None:
+    with ScriptedModel() as model:
+        streamed = [events(ask(model, stream=True))[0]["message"]["id"] for _ in range(2)]
+        assert len({ask(model)["id"], ask(model, tools=[])["id"], *streamed}) == 4
+
+
 def test_a_provider_error_is_answered_with_its_status_and_kind() -> None:
     with ScriptedModel([fail(529, "overloaded_error")]) as model, pytest.raises(urllib.error.HTTPError) as raised:
         ask(model)

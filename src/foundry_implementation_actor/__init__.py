@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from foundry_implementation_actor.actor.handler import make_implement_task
     from foundry_implementation_actor.actor.settings import Settings
     from foundry_implementation_actor.definition import conformance
-    from foundry_implementation_actor.definition.render import cards_path, render_cards
+    from foundry_implementation_actor.definition.cards import cards_path
+    from foundry_implementation_actor.definition.render import render_cards
     from foundry_implementation_actor.domain.capability import Component, Grounding
     from foundry_implementation_actor.domain.error import ConfigError, HandlerError, ServeError, SettingsError
     from foundry_implementation_actor.domain.report import Report
@@ -34,7 +35,7 @@ _HOMES = {
     "ServeError": "domain.error",
     "Settings": "actor.settings",
     "SettingsError": "domain.error",
-    "cards_path": "definition.render",
+    "cards_path": "definition.cards",
     "lint": "sidecar.lint",
     "make_implement_task": "actor.handler",
     "render_cards": "definition.render",

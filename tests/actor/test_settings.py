@@ -232,5 +232,5 @@ def test_the_engine_gets_the_contracts_keywords_and_the_settings() -> None:
 
 def test_each_door_has_its_own_budget_and_names_the_variables_that_raise_it() -> None:
     settings = Settings.from_env({"SILENCE_TIMEOUT_S": "11"})
-    assert settings.budget(Door.IMPLEMENT) == Budget(60, "MAX_TURNS", 1800, "SESSION_TIMEOUT_S", 11)
-    assert settings.budget(Door.ASSESS) == Budget(15, "ASSESS_MAX_TURNS", 600, "ASSESS_TIMEOUT_S", 11)
+    assert settings.budget(Door.IMPLEMENT) == Budget(60, "MAX_TURNS", 1800, "SESSION_TIMEOUT_S", 11, "SILENCE_TIMEOUT_S")
+    assert settings.budget(Door.ASSESS) == Budget(15, "ASSESS_MAX_TURNS", 600, "ASSESS_TIMEOUT_S", 11, "SILENCE_TIMEOUT_S")

@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -46,7 +47,7 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
 import sys
 from foundry_implementation_actor.cli.main import main
 main(["--help"])
-heavy = {"yaml", "ruamel.yaml", "asyncio", "importlib.metadata", "starlette", "uvicorn", "subprocess", "tempfile"}
+heavy = {"yaml", "asyncio", "importlib.metadata", "starlette", "uvicorn", "subprocess", "tempfile"}
 loaded = heavy | {m for m in sys.modules if m.startswith("foundry_implementation_actor.cli.")}
 print("loaded:", sorted(loaded & set(sys.modules)))
 """
@@ -119,6 +120,26 @@ def test_a_bug_is_one_line_and_its_traceback_a_file(
     assert shown == f"error: this is a bug (ZeroDivisionError); please report it with the traceback in {kept}\n"
     assert "Traceback (most recent call last)" in kept.read_text()
     assert kept.stat().st_mode & 0o077 == 0
+
+
+def test_the_kept_traceback_holds_no_secret_of_the_environment_even_when_that_was_scrubbed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("GITHUB_TOKEN", "quince-9921-medlar")
+    monkeypatch.setenv("SOME_TOOLS_API_KEY", "medlar-1299-quince")
+
+    @click.command
+    def fail() -> None:
+        del os.environ["GITHUB_TOKEN"]
+        raise ZeroDivisionError("quince-9921-medlar and medlar-1299-quince")
+
+    monkeypatch.setattr(entry, "fail", fail, raising=False)
+    monkeypatch.setitem(COMMANDS, "fail", Entry("main", "fail", "Fail."))
+    assert main(["fail"]) == 4
+    (kept,) = tmp_path.glob("*.traceback.txt")
+    assert "ZeroDivisionError: *** and ***" in kept.read_text()
+    assert not re.search("quince|medlar", kept.read_text())
 
 
 def test_a_bug_with_nowhere_to_keep_its_traceback_is_still_one_line(

@@ -170,6 +170,24 @@ def test_without_git_the_demo_says_what_to_install(tmp: Path) -> None:
     )
 
 
+def test_without_room_for_temporary_files_the_demo_says_so(tmp: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import tempfile\ntempfile._candidate_tempdir_list = lambda: ['/proc']\n"
+    )
+    done = run(tmp, PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "set TMPDIR" in done.stderr
+
+
+def test_a_reader_that_goes_away_ends_the_demo_and_nothing_is_left(tmp: Path) -> None:
+    with started(tmp) as demo:
+        read_until(demo, b"POST /assess-task")
+        assert demo.stdout
+        demo.stdout.close()
+    assert demo.returncode == 128 + signal.SIGPIPE
+    assert list(tmp.iterdir()) == []
+
+
 WITHOUT_UVICORN = """
 import importlib.util
 find = importlib.util.find_spec

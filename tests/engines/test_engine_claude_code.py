@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.run import Door
-from foundry_implementation_actor.engines.claude_code import ClaudeCode
+from foundry_implementation_actor.engines.claude_code import SYSTEM_LIMIT, ClaudeCode
 from support.sessions import Stage
 
 
@@ -75,3 +76,14 @@ def test_without_a_key_nothing_is_handed_over(stage: Stage) -> None:
 
 def test_an_order_does_not_show_its_credentials(stage: Stage) -> None:
     assert "the-key" not in repr(stage.order(credentials={"ANTHROPIC_API_KEY": "the-key"}))
+
+
+def test_a_system_prompt_that_no_argument_can_hold_is_refused_with_what_to_shorten(stage: Stage) -> None:
+    assert ClaudeCode().command(stage.order(system="x" * SYSTEM_LIMIT), None).argv
+    with pytest.raises(ActorError) as raised:
+        ClaudeCode().command(stage.order(system="é" * SYSTEM_LIMIT), None)
+    assert raised.value.code is Code.UNFIT
+    assert str(raised.value) == (
+        "the cards make a system prompt of 204,800 bytes; a session takes 102,400; "
+        "shorten what they say about implement-task"
+    )

@@ -90,11 +90,11 @@ def test_the_player_needs_nothing_of_the_actors_environment(stage: Stage) -> Non
 
 
 WRONG: list[tuple[str, str]] = [
-    ("", "1:1: a script is a mapping"),
+    ("", "script.yaml: a script is a mapping"),
     ("[1]", "1:1: a script is a mapping"),
-    ("a: [", "not YAML"),
-    ("a: 1\na: 2\n", "2:1: not YAML"),
-    ("\t", "not YAML"),
+    ("a: [", "1:5: not readable as YAML"),
+    ("a: 1\na: 2\n", "2:1: a: the key is written twice (first in line 1)"),
+    ("\t", "1:1: not readable as YAML"),
     ("script: other\nsessions: [{steps: []}]", "1:1: script: write `script: foundry"),
     ("sessions: []", "1:1: sessions: must be a list with at least one session"),
     (HEAD, "2:1: sessions: must be a list"),
@@ -108,7 +108,7 @@ WRONG: list[tuple[str, str]] = [
         HEAD + "- steps:\n  - say: ok\n  - jump: high",
         "5:5: session 1, step 2: 'jump' is no kind of step; known are say",
     ),
-    (HEAD + "- steps: [{1: 2}]", "session 1, step 1: 1 is no kind of step"),
+    (HEAD + "- steps: [{1: 2}]", "session 1, step 1: '1' is no kind of step"),
     (HEAD + "- steps: [{say: 3}]", "`say` must be given a text"),
     (HEAD + "- steps: [{write: {path: x}}]", "`write` must be given an object with `path` and `content`"),
     (HEAD + "- steps: [{write: {path: x, content: 3}}]", "`write` must be given an object with"),

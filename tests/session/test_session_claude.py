@@ -29,10 +29,15 @@ def engine() -> ClaudeCode:
 
 
 def drive(
-    stage: Stage, engine: ClaudeCode, model: ScriptedModel, door: Door = Door.IMPLEMENT, **how: Any
+    stage: Stage,
+    engine: ClaudeCode,
+    model: ScriptedModel,
+    door: Door = Door.IMPLEMENT,
+    prompt: str = "Do the task.",
+    **how: Any,
 ) -> SessionEnd:
     credentials = {"CLAUDE_CODE_OAUTH_TOKEN": TOKEN, "ANTHROPIC_BASE_URL": model.url, "CLAUDE_CODE_MAX_RETRIES": "0"}
-    return stage.drive(engine, stage.order(door, credentials=credentials), **how)
+    return stage.drive(engine, stage.order(door, credentials=credentials, prompt=prompt), **how)
 
 
 def lay(stage: Stage, files: dict[str, Any]) -> None:
@@ -113,6 +118,19 @@ def test_an_assessment_has_no_pen(stage: Stage, engine: ClaudeCode) -> None:
     assert "quince" in results(stage)[-1]
     assert files(stage) == {"a.txt"}
     assert (stage.tree / "a.txt").read_text() == "quince"
+
+
+def test_a_file_that_the_prompt_mentions_is_not_put_before_the_model(stage: Stage, engine: ClaudeCode) -> None:
+    outside = stage.base / "outside.txt"
+    outside.write_text("quince")
+    lay(stage, {"inside.txt": "medlar"})
+    prompt = f"Look at @{outside} and\n```text\n@inside.txt @/etc/passwd\n```\n"
+    with ScriptedModel([say("done")]) as model:
+        end = drive(stage, engine, model, prompt=prompt)
+    assert end.cause is Cause.FINISHED
+    asked = json.dumps(model.asked[0].body)
+    assert f"@{outside}" in asked
+    assert not [words for words in ("quince", "medlar", "root:x:") if words in asked]
 
 
 @pytest.mark.parametrize("status", [401, 429])

@@ -13,7 +13,7 @@ from foundry_implementation_actor.session.budget import explain
 from foundry_implementation_actor.session.tally import Tally
 from foundry_implementation_actor.session.transcript import Line, Lines, record
 
-BUDGET = Budget(60, "MAX_TURNS", 1800, "SESSION_TIMEOUT_S", 300)
+BUDGET = Budget(60, "MAX_TURNS", 1800, "SESSION_TIMEOUT_S", 300, "SILENCE_TIMEOUT_S")
 
 
 def split(chunks: list[bytes], limit: int = 100_000) -> list[Line]:
@@ -83,7 +83,7 @@ def test_the_end_of_stderr_is_kept_from_a_whole_word_on() -> None:
 ENDS = [
     (Cause.TURNS, "", "used up its budget of 60 turns", "raise MAX_TURNS (now 60)"),
     (Cause.CLOCK, "", "used up its budget of 1800 seconds", "raise SESSION_TIMEOUT_S (now 1800)"),
-    (Cause.SILENT, "", "said nothing for 300 seconds", "ask again"),
+    (Cause.SILENT, "", "said nothing for 300 seconds", "raise SILENCE_TIMEOUT_S (now 300)"),
     (Cause.OUTPUT, "wrote more than 9 bytes", "wrote more than 9 bytes", "task smaller"),
     (Cause.PROVIDER, "HTTP 429:\n{limit}", "HTTP 429: {limit}", "credentials"),
     (Cause.CRASHED, "ended with signal 9", "ended with signal 9", "transcript"),

@@ -9,6 +9,7 @@ at once each get a script of their own by `route`.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import threading
@@ -147,6 +148,7 @@ class ScriptedModel(LoopbackServer):
         self.requests: list[Request] = []
         self._scripts = [_Script(lambda _: True, list(steps), then)]
         self._turns = threading.Lock()
+        self.message_ids = itertools.count(1)
 
     @property
     def asked(self) -> list[Request]:
@@ -238,7 +240,12 @@ class _Handler(BaseHTTPRequestHandler):
         if due.status != 200:
             self._error(due.status, due.error)
             return
-        message = {"id": "msg_scripted", "type": "message", "role": "assistant", "model": body.get("model", "")}
+        message = {
+            "id": f"msg_{next(self.server.message_ids)}",
+            "type": "message",
+            "role": "assistant",
+            "model": body.get("model", ""),
+        }
         if body.get("stream"):
             self._stream(due, message)
         else:

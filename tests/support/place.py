@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -23,6 +27,7 @@ BRANCH = "impl/TASK-1"
 
 Step = dict[str, Any]
 Reply = dict[str, Any]
+Started = subprocess.Popen[str]
 
 
 def task(**fields: Any) -> dict[str, Any]:
@@ -53,6 +58,7 @@ class Place:
         files: what the repository's first commit holds besides the sidecar.
         sidecar: the text of its sidecar.
         tags: the tags on that commit.
+        token: reads and pushes.
         local: reach the repository by path instead of over HTTP; twice as fast, where HTTP is not the point.
         settings: environment variables of every actor here.
     """
@@ -64,19 +70,21 @@ class Place:
         files: Files = CAPABILITY_FILES,
         sidecar: str = SIDECAR,
         tags: tuple[str, ...] = IMAGE_TAGS,
+        token: str = TOKEN,
         local: bool = False,
         **settings: str,
     ) -> None:
         self.base = base
         self.state = base / "state"
         self.folder = base / "instance"
-        self.folder.mkdir()
+        self.folder.mkdir(parents=True)
         (self.folder / "actor-agentic-context.yaml").write_text(sidecar)
         self.repo = capability_repo(base / "forge", files=files, sidecar=sidecar, tags=tags)
-        self.server = GitServer(base / "forge", TOKEN, read_only_token=READER)
+        self.server = GitServer(base / "forge", token, read_only_token=READER)
         self.records: list[dict[str, Any]] = []
         self.on_record: Callable[[dict[str, Any]], None] = lambda _: None
-        self._settings = {"GIT_BASE_URL": f"file://{base}/forge" if local else self.server.url, **settings}
+        forge = f"file://{base}/forge" if local else self.server.url
+        self._settings = {"GIT_BASE_URL": forge, "GITHUB_TOKEN": token, **settings}
         self._scripts = 0
 
     def __enter__(self) -> Self:
@@ -87,12 +95,11 @@ class Place:
         self.server.__exit__(*exc)
         assert not self.server.errors
 
-    def environment(self, *sessions: list[Step] | Step, **settings: str) -> dict[str, str]:
+    def environment(self, *sessions: Step, **settings: str) -> dict[str, str]:
         """The environment of an actor that plays these steps, or these whole sessions, each a mapping."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": os.environ["HOME"],
-            "GITHUB_TOKEN": TOKEN,
             "ACTOR_STATE": str(self.state),
             "SESSION_ENGINE": "scripted",
             "SESSION_SCRIPT": str(self._script(sessions)),
@@ -105,6 +112,30 @@ class Place:
         """A freshly started actor's engine that plays these steps in every session."""
         settings_read = Settings.from_env(self.environment(*steps, **settings))
         return ClaudeCodeEngine(CapabilityConfig.load(self.folder), settings=settings_read, sink=self._keep)
+
+    def command(self, door: str, *options: str, steps: tuple[Step, ...] = (), **settings: str) -> Started:
+        """Start the command line as a process of its own: its door, options and, for a door, a task file."""
+        task_file = self.base / "task.json"
+        task_file.write_text(json.dumps(question() if door == "assess" else task()))
+        asked = ["--task", str(task_file)] if door in {"assess", "implement"} else []
+        main = "from foundry_implementation_actor.cli.main import main; raise SystemExit(main())"
+        return subprocess.Popen(
+            [sys.executable, "-c", main, door, str(self.folder), *asked, *options],
+            env=self.environment(*steps, **settings), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def call_later(self, port: int) -> Callable[[], tuple[int, dict[str, Any]]]:
+        """Put the task to a served actor now; what is returned waits for the status and the answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection.request("POST", "/implement-task", json.dumps({"from": "tester", "payload": task()}))
+
+        def answer() -> tuple[int, dict[str, Any]]:
+            with contextlib.closing(connection):
+                response = connection.getresponse()
+                return response.status, json.loads(response.read())
+
+        return answer
 
     def run(self, *steps: Step, settings: Mapping[str, str] | None = None, **fields: Any) -> Reply:
         """Start an actor, have one task done by a session of these steps, and return the reply."""
@@ -150,7 +181,8 @@ class Place:
     def _script(self, sessions: tuple[Any, ...]) -> Path:
         self._scripts += 1
         path = self.base / f"script-{self._scripts}.json"
-        listed = list(sessions) if sessions and "steps" in sessions[0] else [{"steps": list(sessions)}]
+        whole = bool(sessions) and "steps" in sessions[0]
+        listed = list(sessions) if whole else [{"steps": list(sessions)}]
         path.write_text(json.dumps({"script": FORMAT, "sessions": listed}))
         return path
 

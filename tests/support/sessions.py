@@ -18,7 +18,14 @@ from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.system.process import Stop
 from foundry_implementation_actor.system.secrets import redactor
 
-BUDGET = Budget(turns=60, turns_variable="MAX_TURNS", clock_s=60, clock_variable="SESSION_TIMEOUT_S", silence_s=60)
+BUDGET = Budget(
+    turns=60,
+    turns_variable="MAX_TURNS",
+    clock_s=60,
+    clock_variable="SESSION_TIMEOUT_S",
+    silence_s=60,
+    silence_variable="SILENCE_TIMEOUT_S",
+)
 
 
 @dataclass

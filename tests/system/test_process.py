@@ -15,6 +15,7 @@ import pytest
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.system.process import Child, Stop, Stream, run, run_contained
+from support.processes import ends
 
 SH = "/bin/sh"
 
@@ -33,14 +34,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
     except FileNotFoundError:
         return False
-
-
-def dead(pid: int) -> bool:
-    """Whether a process ends within seconds; it may be somebody else's child."""
-    deadline = time.monotonic() + 10
-    while alive(pid) and time.monotonic() < deadline:
-        threading.Event().wait(0.005)
-    return not alive(pid)
 
 
 def pid_in(path: Path) -> int:
@@ -133,7 +126,7 @@ def test_a_program_dies_with_its_supervisor_and_it_is_told_that_more_may_be_left
         while child.read(30).stream is not Stream.ENDED:
             pass
         assert (child.code, child.left) == (-signal.SIGKILL, 1)
-        assert dead(pid_in(tmp_path / "pid"))
+        assert ends(pid_in(tmp_path / "pid"))
 
 
 def test_everything_dies_with_the_actor(tmp_path: Path) -> None:
@@ -147,8 +140,8 @@ run_contained(Command(("/bin/sh", "-c", line), cwd=Path({str(tmp_path)!r}), env=
 """
     actor = subprocess.Popen(["/bin/sh", "-c", 'echo $$ > actor; exec "$0" -c "$1"', sys.executable, script], cwd=tmp_path)
     assert actor.wait(30) == -signal.SIGKILL
-    assert dead(pid_in(tmp_path / "pid"))
-    assert dead(pid_in(tmp_path / "inner"))
+    assert ends(pid_in(tmp_path / "pid"))
+    assert ends(pid_in(tmp_path / "inner"))
 
 
 @pytest.mark.parametrize("runner", [run, run_contained])
@@ -189,7 +182,7 @@ def test_a_file_that_is_no_program_ends_with_126(tmp_path: Path) -> None:
 def test_a_tool_of_ours_is_killed_with_its_group_at_the_time_limit(tmp_path: Path) -> None:
     done = run(command(tmp_path, SH, "-c", "sleep 600 & echo $! > pid; wait", timeout_s=0.1))
     assert done.ended is Ended.TIMEOUT
-    assert dead(pid_in(tmp_path / "pid"))
+    assert ends(pid_in(tmp_path / "pid"))
 
 
 def test_a_tool_of_ours_sees_its_stdin_and_then_the_end_of_file(tmp_path: Path) -> None:

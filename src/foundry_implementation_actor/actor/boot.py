@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -53,15 +55,39 @@ def answer_once(
 ) -> dict[str, Any]:
     """Put one request through the actor's own membrane, without a server.
 
+    In the main thread, SIGINT and SIGTERM end the run in good order meanwhile; a second one is not
+    waited for.
+
     Raises:
         ActorError: what the run raised; BAD_REQUEST when the membrane refused the payload.
     """
     with cards_of(config, folder) as cards:
         actor = boot(cards, config, engine)
     try:
-        return dict(actor.receive(verb=_VERBS[door], door=door.value, payload=dict(payload), from_="command-line"))
+        with _stopped_by_signals(engine):
+            return dict(actor.receive(verb=_VERBS[door], door=door.value, payload=dict(payload), from_="command-line"))
     except Refusal as refusal:
         raise _cause(refusal) from refusal
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(engine: ClaudeCodeEngine) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) or signal.SIG_DFL for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(number: int, _frame: object) -> None:
+        signal.signal(number, before[signal.Signals(number)])
+        engine.stop()
+
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _cause(refusal: BaseException) -> ActorError:

@@ -26,6 +26,7 @@ from foundry_implementation_actor.runs.implement import implement
 from foundry_implementation_actor.runs.inline import Answer, InlineRuns
 from foundry_implementation_actor.runs.workshop import Workshop
 from foundry_implementation_actor.system.journal import CORRELATION, Sink, new_correlation_id, to_logging
+from foundry_implementation_actor.system.secrets import Redact
 from foundry_implementation_actor.workspace.checkout import sweep
 
 
@@ -88,7 +89,8 @@ class ClaudeCodeEngine:
             return self._runs.answer(task.digest(self.config.capability), lambda: _run(shop, task, system, schema))
         except ActorError as error:
             shop.journal.event("refused-with-error", level="error", code=error.code.value, error=str(error))
-            raise EngineError(shop.journal.redact(str(error))) from error
+            told = _redacted(error, shop.journal.redact)
+            raise EngineError(str(told)) from told
 
     def stop(self) -> None:
         """End every session and command in flight; their callers are told that the actor is stopping."""
@@ -101,6 +103,11 @@ def _run(shop: Workshop, task: Task, system: str, schema: Mapping[str, Any] | No
         return assess(shop, task, system, schema), True
     reply = implement(shop, task, system)
     return reply.wire(), isinstance(reply, Accepted) or reply.settled
+
+
+def _redacted(error: ActorError, hide: Redact) -> ActorError:
+    """The same error for a caller: what a tool or the forge said may hold a secret."""
+    return ActorError(error.code, hide(error.message), hint=hide(error.hint), where=hide(error.where))
 
 
 def _situation(prompt: str) -> tuple[Door, Mapping[str, Any]]:

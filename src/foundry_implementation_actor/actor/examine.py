@@ -20,6 +20,7 @@ from foundry_implementation_actor.actor.fitness import (
     serving,
     silent,
     state_folder,
+    temporary_folder,
 )
 from foundry_implementation_actor.actor.settings import PASSED_ON, Settings
 from foundry_implementation_actor.actor.variables import Variable
@@ -47,8 +48,8 @@ def examine(environ: Mapping[str, str], folder: Path | None = None) -> list[Find
     """
     settings = readable_settings(environ)
     findings = [
-        *unusable(environ), python(), git(settings.path), containment(), serving(), state_folder(settings.state),
-        _forge(settings), *engine(settings), *_images(settings),
+        *unusable(environ), python(), temporary_folder(), git(settings.path), containment(), serving(),
+        state_folder(settings.state), _forge(settings), *engine(settings), *_images(settings),
     ]  # fmt: skip
     return findings if folder is None else [*findings, *_instance(folder, settings)]
 

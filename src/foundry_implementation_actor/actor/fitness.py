@@ -63,6 +63,16 @@ def python() -> Finding:
     return Finding("Python", State.OK, f"{platform.python_version()} at {sys.executable}")
 
 
+def temporary_folder() -> Finding:
+    """Where temporary files go."""
+    try:
+        with tempfile.TemporaryFile():
+            return Finding("TMPDIR", State.OK, f"{tempfile.gettempdir()} can be written")
+    except OSError as error:
+        mend = "set TMPDIR to a directory with room that can be written"
+        return Finding("TMPDIR", State.MISSING, f"no temporary file can be made: {error.strerror}", mend)
+
+
 def git(path: str) -> Finding:
     """Git on this PATH, and whether it is new enough."""
     needed = ".".join(map(str, OLDEST_GIT))

@@ -141,7 +141,7 @@ class Settings:
             limits = (self.assess_max_turns, "ASSESS_MAX_TURNS", self.assess_timeout_s, "ASSESS_TIMEOUT_S")
         else:
             limits = (self.max_turns, "MAX_TURNS", self.session_timeout_s, "SESSION_TIMEOUT_S")
-        return Budget(*limits, silence_s=self.silence_timeout_s)
+        return Budget(*limits, silence_s=self.silence_timeout_s, silence_variable="SILENCE_TIMEOUT_S")
 
     def limits(self) -> dict[str, int]:
         """Every numeric setting by its field's name, for the record of a start; the port is not one."""

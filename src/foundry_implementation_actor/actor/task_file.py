@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.task import MAX_TASK_BYTES
+from foundry_implementation_actor.system.yaml_values import read_values
 
 _FIELDS = "task_id, title, definition_of_done and, where they apply, acceptance_surface, context, remediation_context"
 
@@ -22,31 +20,38 @@ def read_task_file(name: str) -> dict[str, Any]:
         ActorError: BAD_REQUEST naming the file, line and column, when it cannot be read as one object.
     """
     where = "stdin" if name == "-" else name
-    text = _read(name, where)
-    try:
-        loaded = YAML(typ="safe", pure=True).load(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f"{where}:{mark.line + 1}:{mark.column + 1}" if mark else where
-        raise ActorError(Code.BAD_REQUEST, f"is neither YAML nor JSON: {error.problem}", where=place) from error
-    except (YAMLError, ValueError, RecursionError) as error:
-        raise ActorError(Code.BAD_REQUEST, f"is neither YAML nor JSON: {error}", where=where) from error
-    if not isinstance(loaded, dict) or not all(isinstance(key, str) for key in loaded):
+    task = read_values(_read(name, where), where).root
+    if not isinstance(task, dict):
         raise ActorError(Code.BAD_REQUEST, "holds no task", hint=f"write an object with {_FIELDS}", where=where)
-    return loaded
+    return task
 
 
 def _read(name: str, where: str) -> str:
     try:
         raw = sys.stdin.buffer.read(MAX_TASK_BYTES + 1) if name == "-" else _head(Path(name))
-        text = raw.decode("utf-8-sig")
     except OSError as error:
-        raise ActorError(Code.BAD_REQUEST, f"cannot be read: {error.strerror}", where=where) from error
-    except UnicodeDecodeError as error:
-        raise ActorError(Code.BAD_REQUEST, f"is not UTF-8 at byte {error.start}", where=where) from error
+        hint = "name a file with the task, or - for stdin"
+        raise ActorError(Code.BAD_REQUEST, f"cannot be read: {error.strerror}", hint=hint, where=where) from error
+    except ValueError:
+        raise ActorError(Code.BAD_REQUEST, "no path can hold a NUL", hint="name another file", where=where) from None
     if len(raw) > MAX_TASK_BYTES:
-        raise ActorError(Code.TOO_LARGE, f"is larger than {MAX_TASK_BYTES:,} bytes", where=where)
-    return text
+        raise ActorError(Code.TOO_LARGE, f"is larger than {MAX_TASK_BYTES:,} bytes", hint=_SHORTER, where=where)
+    return _decoded(raw, where)
+
+
+_SHORTER = "put the material into the repository and name its path in the task"
+
+
+def _decoded(raw: bytes, where: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        what = f"byte {raw[error.start]:#04x} is not UTF-8"
+        raise ActorError(
+            Code.BAD_REQUEST, what, hint="save the file as UTF-8", where=f"{where}:{line}:{column}"
+        ) from error
 
 
 def _head(path: Path) -> bytes:

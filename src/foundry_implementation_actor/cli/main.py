@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import click
@@ -19,6 +20,8 @@ from foundry_implementation_actor.domain.error import MEANINGS, ActorError, Code
 
 PACKAGE = "foundry-implementation-actor"
 
+# Wider than the settings' own secrets: a tool that fetches knowledge may be given a token of its own.
+_SECRET_NAME = re.compile("TOKEN|KEY|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _EXIT_PIPE = 128 + signal.SIGPIPE
 _EPILOG = """\b
 Examples:
@@ -106,6 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit code. A command gives its own by returning it; None counts as 0.
     """
+    given = dict(os.environ)  # a command that runs an actor scrubs its secrets, which a traceback may still hold
     try:
         code = _run(argv)
         sys.stdout.flush()
@@ -116,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         click.echo("interrupted", err=True)
         return MEANINGS[Code.INTERRUPTED].exit_code
     except Exception as error:  # noqa: BLE001 - the one boundary: no traceback reaches a user
-        return _report_bug(error)
+        return _report_bug(error, given)
     return code
 
 
@@ -145,21 +149,24 @@ def _report(error: ActorError) -> int:
     return error.meaning.exit_code
 
 
-def _report_bug(error: Exception) -> int:
-    kept = _keep_traceback(error)
+def _report_bug(error: Exception, environ: Mapping[str, str]) -> int:
+    kept = _keep_traceback(error, environ)
     click.echo(f"error: this is a bug ({type(error).__name__}); {kept}", err=True)
     return MEANINGS[Code.BUG].exit_code
 
 
-def _keep_traceback(error: Exception) -> str:
+def _keep_traceback(error: Exception, environ: Mapping[str, str]) -> str:
     import tempfile  # noqa: PLC0415 - needed for a bug only
     import traceback  # noqa: PLC0415 - needed for a bug only
 
+    from foundry_implementation_actor.system.secrets import redactor  # noqa: PLC0415 - needed for a bug only
+
+    secrets = [value for name, value in environ.items() if _SECRET_NAME.search(name) and value.isprintable()]
     lines = [f"{PACKAGE} {_version()}, Python {sys.version}\n", f"{sys.argv!r}\n", *traceback.format_exception(error)]
     try:
         descriptor, path = tempfile.mkstemp(prefix=f"{PACKAGE}-", suffix=".traceback.txt")
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.writelines(lines)
+            file.write(redactor(secrets)("".join(lines)))
     except OSError as refusal:
         return f"its traceback could not be kept ({refusal.strerror})"
     return f"please report it with the traceback in {path}"

@@ -7,7 +7,15 @@ from pathlib import Path
 
 from foundry_implementation_actor.actor.examine import engine as engine_findings
 from foundry_implementation_actor.actor.examine import readable_settings, unusable
-from foundry_implementation_actor.actor.fitness import Finding, State, asked, containment, git, serving
+from foundry_implementation_actor.actor.fitness import (
+    Finding,
+    State,
+    asked,
+    containment,
+    git,
+    serving,
+    temporary_folder,
+)
 from foundry_implementation_actor.domain.error import ActorError, Code
 
 
@@ -28,7 +36,7 @@ def check_host(engine: str, environ: Mapping[str, str], path: str) -> None:
 
 
 def _needed(engine: str, environ: Mapping[str, str], path: str) -> Iterator[Finding]:
-    yield from (git(path), _git_server(path), containment(), serving())
+    yield from (temporary_folder(), git(path), _git_server(path), containment(), serving())
     if engine == "claude-code":
         chosen = {**environ, "PATH": path, "SESSION_ENGINE": engine}
         yield from unusable(chosen)

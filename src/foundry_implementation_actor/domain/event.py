@@ -7,12 +7,14 @@ what is dropped is counted in the record.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
+from itertools import islice
 from typing import Any
 
 LINE_LIMIT = 65_536
 
 _ROOM_FOR_COUNT = 64
+_MOST_ITEMS = 1000
 
 
 def clip(text: str, limit: int) -> str:
@@ -32,14 +34,19 @@ def clip(text: str, limit: int) -> str:
 
 def line(record: Mapping[str, Any]) -> str:
     """One record as one line of JSON of at most `LINE_LIMIT` bytes of UTF-8, without a newline."""
-    whole = _dump(record)
+    whole = text = _dump(record)
     limit = LINE_LIMIT // 2
-    while len(whole.encode("utf-8", "replace")) > LINE_LIMIT:
-        whole = _dump(_clipped(record, limit))
-        limit //= 2
+    while len(text.encode()) > LINE_LIMIT:
         if limit < 256:
-            return _dump({"event": record.get("event"), "clipped": clip(_dump(record), LINE_LIMIT // 8)})
-    return whole
+            return _dump({**_short(record), "clipped": clip(whole, LINE_LIMIT // 8)})
+        text = _dump(_clipped(record, limit))
+        limit //= 2
+    return text
+
+
+def _short(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries that take no room, among them the ids that every record bears."""
+    return {key: value for key, value in record.items() if len(_dump(value)) <= 256}
 
 
 def _dump(record: object) -> str:
@@ -51,7 +58,14 @@ def _clipped(value: Any, limit: int) -> Any:
     if isinstance(value, str):
         return clip(value, limit)
     if isinstance(value, Mapping):
-        return {clip(str(key), 256): _clipped(item, limit) for key, item in value.items()}
+        kept = islice(value.items(), _MOST_ITEMS)
+        return {clip(str(key), 256): _clipped(item, limit) for key, item in kept} | _dropped(value)
     if isinstance(value, list | tuple):
-        return [_clipped(item, limit) for item in value]
+        return [*(_clipped(item, limit) for item in value[:_MOST_ITEMS]), *_dropped(value).values()]
     return value
+
+
+def _dropped(value: Sized) -> dict[str, str]:
+    """A last entry that says how many are not there."""
+    more = len(value) - _MOST_ITEMS
+    return {"…": f"[{more} more dropped]"} if more > 0 else {}

@@ -23,6 +23,7 @@ class Budget:
     clock_s: int
     clock_variable: str
     silence_s: int
+    silence_variable: str
 
 
 class Cause(StrEnum):

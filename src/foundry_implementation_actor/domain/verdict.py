@@ -28,12 +28,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One judge's word on one candidate or change."""
+    """One judge's word on one candidate or change.
+
+    `cause` says why it could not judge; `evidence` says what the judge saw besides, whatever the outcome.
+    """
 
     judge: str
     outcome: Outcome
     findings: tuple[Finding, ...] = ()
     cause: str = ""
+    evidence: str = ""
 
     @property
     def passed(self) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from foundry_implementation_actor.domain.command import Command
+from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.run import Door
 from foundry_implementation_actor.engines.port import OUTPUT_LIMIT, TIMEOUT_S, SessionOrder, StreamEvent
 from foundry_implementation_actor.engines.stream_json import read_line
@@ -32,8 +33,13 @@ _BY_DESCRIPTOR: Mapping[str, str] = {
     "CLAUDE_CODE_OAUTH_TOKEN": "CLAUDE_CODE_OAUTH_TOKEN_FILE_DESCRIPTOR",
 }
 
+SYSTEM_LIMIT = 100 * 1024
+"""What the system prompt may have, in bytes: Linux takes no argument above 128 KiB."""
+
 _QUIET: Mapping[str, str] = {
     "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
+    # Otherwise `@/any/file` in a caller's words puts that file of this host before the model.
+    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
     # Otherwise the CLI runs `git status` at its start, which runs what core.fsmonitor names.
     "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "1",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -62,7 +68,12 @@ class ClaudeCode:
         return order.credentials.get(_secret_name(order), "").encode()
 
     def command(self, order: SessionOrder, secret_fd: int | None) -> Command:
-        """The CLI's argv, its whole environment, and the prompt on stdin."""
+        """The CLI's argv, its whole environment, and the prompt on stdin.
+
+        Raises:
+            ActorError: UNFIT when `order.system`, which the cards make, is larger than `SYSTEM_LIMIT`.
+        """
+        _check_system(order)
         return Command(
             argv=(self.claude_bin, *_flags(order)),
             cwd=order.tree,
@@ -76,6 +87,13 @@ class ClaudeCode:
     def read(self, line: bytes) -> tuple[StreamEvent, ...]:
         """The events of one line."""
         return read_line(line)
+
+
+def _check_system(order: SessionOrder) -> None:
+    size = len(order.system.encode("utf-8", "replace"))
+    if size > SYSTEM_LIMIT:
+        said = f"the cards make a system prompt of {size:,} bytes; a session takes {SYSTEM_LIMIT:,}"
+        raise ActorError(Code.UNFIT, said, hint=f"shorten what they say about {order.door}")
 
 
 def _flags(order: SessionOrder) -> list[str]:

@@ -21,7 +21,7 @@ TIMEOUT_S = 24 * 3600.0
 class SessionOrder:
     """Everything that one session is started with.
 
-    `system` is added to the engine's own system prompt and travels in the argv, so it stays short;
+    `system` is added to the engine's own system prompt and may travel in the argv, so it stays short;
     `prompt` travels on stdin and may be long. `tree` is where the session works, `home` and
     `temporary` are directories of its own. `turns` is the budget that the engine is told.
     `credentials` are the model's variables and nothing else. `path` is the session's PATH.
@@ -118,7 +118,11 @@ class Engine(Protocol):
         """What is handed over through a descriptor instead of the environment; may be empty."""
 
     def command(self, order: SessionOrder, secret_fd: int | None) -> Command:
-        """How to start the session; `secret_fd` is where it can read `secret`, once."""
+        """How to start the session; `secret_fd` is where it can read `secret`, once.
+
+        Raises:
+            ActorError: UNFIT when this engine cannot be given the order.
+        """
 
     def read(self, line: bytes) -> tuple[StreamEvent, ...]:
         """What one line of stdout, without its end, says; empty when it says nothing. Never raises."""

@@ -9,14 +9,12 @@ import base64
 import binascii
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from io import StringIO
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
+from foundry_implementation_actor.domain.document import Document, KeyPath, Wrong
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.run import Door
+from foundry_implementation_actor.system.yaml_values import read_values
 
 FORMAT = "foundry-implementation-actor/script/v1"
 
@@ -52,40 +50,20 @@ def read_script(text: str, where: str) -> Script:
     Raises:
         ActorError: BAD_REQUEST with every error of the script, each as `where:line:column: …`.
     """
-    raw = _parse(text, where)
-    wrong = list(_Shape(where).check(raw))
+    document = read_values(text, where)
+    wrong = list(_Shape(document).check(document.root))
     if wrong:
         raise ActorError(Code.BAD_REQUEST, "\n".join(wrong))
-    return Script(tuple(_session(item) for item in raw["sessions"]))
-
-
-def _parse(text: str, where: str) -> Any:
-    try:
-        return YAML(typ="rt", pure=True).load(StringIO(text))
-    except MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f"{where}:{mark.line + 1}:{mark.column + 1}" if mark else where
-        raise ActorError(Code.BAD_REQUEST, f"not YAML: {error.problem}", where=place) from error
-    except (YAMLError, ValueError, RecursionError) as error:
-        raise ActorError(Code.BAD_REQUEST, f"not YAML: {error}", where=where) from error
+    sessions = document.get(("sessions",))
+    assert isinstance(sessions, list), "a script without errors has its sessions"
+    return Script(tuple(_session(item) for item in sessions))
 
 
 def _session(item: dict[str, Any]) -> ScriptedSession:
     door = item.get("door")
-    steps = tuple(_plain(step) for step in item["steps"])
-    return ScriptedSession(steps, Door(door) if door else None, item.get("task"), item.get("remediation"))
-
-
-def _plain(value: Any) -> Any:
-    """The same value in built-in types, without the parser's positions."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    for kind in (bool, int, float, str):
-        if isinstance(value, kind):
-            return kind(value)
-    return None if value is None else str(value)
+    return ScriptedSession(
+        tuple(item["steps"]), Door(door) if door else None, item.get("task"), item.get("remediation")
+    )
 
 
 def _is_text(value: object) -> str:
@@ -151,63 +129,59 @@ STEPS: dict[str, Callable[[object], str]] = {
     "stderr": _is_text,
 }
 
-_SESSION_KEYS = ("door", "task", "remediation", "steps")
+# Which orders a session answers; each may be left out.
+_CHOICES: dict[str, tuple[Callable[[object], bool], str]] = {
+    "door": (lambda value: value in (None, *Door), f"one of {', '.join(Door)}"),
+    "task": (lambda value: value is None or isinstance(value, str), "a task id; quote it"),
+    "remediation": (lambda value: value is None or isinstance(value, bool), "true or false"),
+}
+_SESSION_KEYS = (*_CHOICES, "steps")
 
 
 class _Shape:
-    """Walks a parsed script and says what is wrong, each time with its place."""
+    """Walks a script and says what is wrong, each time with its place."""
 
-    def __init__(self, where: str) -> None:
-        self._where = where
+    def __init__(self, document: Document) -> None:
+        self._document = document
 
-    def check(self, raw: Any) -> Iterator[str]:
+    def check(self, raw: object) -> Iterator[str]:
         if not isinstance(raw, dict):
-            yield f"{self._where}:1:1: a script is a mapping that starts with `script: {FORMAT}`"
+            yield self._say((), "", f"a script is a mapping that starts with `script: {FORMAT}`")
             return
         if raw.get("script") != FORMAT:
-            yield self._say(raw, "script", f"write `script: {FORMAT}`")
+            yield self._say(("script",), "script", f"write `script: {FORMAT}`")
         sessions = raw.get("sessions")
         if not isinstance(sessions, list) or not sessions:
-            yield self._say(raw, "sessions", "must be a list with at least one session")
+            yield self._say(("sessions",), "sessions", "must be a list with at least one session")
             return
-        for number, session in enumerate(sessions, 1):
-            yield from self._session(sessions, number, session)
+        for at, session in enumerate(sessions):
+            yield from self._session(("sessions", at), session, f"session {at + 1}")
 
-    def _session(self, sessions: Any, number: int, session: Any) -> Iterator[str]:
-        name = f"session {number}"
+    def _session(self, at: KeyPath, session: object, name: str) -> Iterator[str]:
         if not isinstance(session, dict) or not isinstance(session.get("steps"), list):
-            yield self._say(sessions, number - 1, "must be a mapping with a list of `steps`", name)
+            yield self._say(at, name, "must be a mapping with a list of `steps`")
             return
         for key in session:
             if key not in _SESSION_KEYS:
-                yield self._say(session, key, f"is not known; known are {', '.join(_SESSION_KEYS)}", f"{name}: {key}")
-        if session.get("door") not in {None, *Door}:
-            yield self._say(session, "door", f"must be one of {', '.join(Door)}", f"{name}: door")
-        if not isinstance(session.get("task", ""), str):
-            yield self._say(session, "task", "must be a task id; quote it", f"{name}: task")
-        if not isinstance(session.get("remediation", False), bool):
-            yield self._say(session, "remediation", "must be true or false", f"{name}: remediation")
-        for at, step in enumerate(session["steps"]):
-            yield from self._step(session["steps"], at, step, f"{name}, step {at + 1}")
+                yield self._say((*at, key), f"{name}: {key}", f"is not known; known are {', '.join(_SESSION_KEYS)}")
+        for key, (is_right, wanted) in _CHOICES.items():
+            if not is_right(session.get(key)):
+                yield self._say((*at, key), f"{name}: {key}", f"must be {wanted}")
+        for number, step in enumerate(session["steps"]):
+            yield from self._step((*at, "steps", number), step, f"{name}, step {number + 1}")
 
-    def _step(self, steps: Any, at: int, step: Any, name: str) -> Iterator[str]:
+    def _step(self, at: KeyPath, step: object, name: str) -> Iterator[str]:
         if not isinstance(step, dict) or len(step) != 1:
-            yield self._say(steps, at, "must be a mapping with one key, the kind of step", name)
+            yield self._say(at, name, "must be a mapping with one key, the kind of step")
             return
         [(kind, given)] = step.items()
         check = STEPS.get(kind)
         wanted = check(given) if check else ""
         if check is None:
-            yield self._say(step, kind, f"{kind!r} is no kind of step; known are {', '.join(STEPS)}", name)
+            yield self._say((*at, kind), name, f"{kind!r} is no kind of step; known are {', '.join(STEPS)}")
         elif wanted:
-            yield self._say(step, kind, f"`{kind}` must be given {wanted}", name)
+            yield self._say((*at, kind), name, f"`{kind}` must be given {wanted}")
 
-    def _say(self, holder: Any, key: Any, message: str, name: str = "") -> str:
-        return f"{self._where}:{_place(holder, key)}: {name or key}: {message}"
-
-
-def _place(holder: Any, key: Any) -> str:
-    """`line:column`, counted from 1, of a key or an item; of its holder when it is not there."""
-    positions = holder.lc
-    at = (positions.data or {}).get(key, (positions.line, positions.col))
-    return f"{at[0] + 1}:{at[1] + 1}"
+    def _say(self, at: KeyPath, name: str, message: str) -> str:
+        fault = self._document.fault(at, Wrong(message, ""), key=True)
+        return ": ".join(filter(None, (self._document.where(fault._replace(at=())), name, message)))

@@ -63,6 +63,10 @@ def publish(run: Run, git: Git, commit: str, touched: Sequence[str]) -> Reply:
         return Accepted(task.branch, commit)
     source = export(git, commit, run.folder / "export")
     components = [component for component in shop.capability.components if component.name in touched]
+    gone = [component.name for component in components if not (source / component.path).is_dir()]
+    if gone:
+        shop.journal.event("components-gone", components=gone)
+        components = [component for component in components if component.name not in gone]
     with ThreadPoolExecutor(max_workers=max(1, len(components))) as pool:
         jobs = [pool.submit(_publish_one, run, builder, source, component) for component in components]
         ends = [job.result() for job in jobs]

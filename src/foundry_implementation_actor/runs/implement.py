@@ -8,7 +8,15 @@ from foundry_implementation_actor.domain.run import Refused, Reply
 from foundry_implementation_actor.domain.task import Task
 from foundry_implementation_actor.runs.deliver import commit_change, publish, push_branch
 from foundry_implementation_actor.runs.judge import judge
-from foundry_implementation_actor.runs.start import Run, check_images, check_task_id, plan, read_repository, set_up
+from foundry_implementation_actor.runs.start import (
+    Run,
+    check_dockerfiles,
+    check_images,
+    check_task_id,
+    plan,
+    read_repository,
+    set_up,
+)
 from foundry_implementation_actor.runs.workshop import Workshop, run_session
 from foundry_implementation_actor.session.prompt import implement_prompt
 from foundry_implementation_actor.workspace.capture import changed_paths
@@ -64,12 +72,15 @@ def _work(run: Run, system: str) -> Reply:
         return changes
     with journal.step("commit"):
         commit = commit_change(run, checkout, prepared.base, end)
+    touched = shop.capability.components_for(change.path for change in changes)
+    journal.event("components-touched", components=touched)
+    refused = check_dockerfiles(shop, checkout.git, commit, touched)
+    if refused is not None:
+        return refused
     with journal.step("push", branch=task.branch):
         refused = push_branch(run, checkout.git, commit)
     if refused is not None:
         return refused
-    touched = shop.capability.components_for(change.path for change in changes)
-    journal.event("components-touched", components=touched)
     return publish(run, checkout.git, commit, touched)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from foundry_implementation_actor.domain.capability import Component
 from foundry_implementation_actor.domain.run import Refused
 from foundry_implementation_actor.domain.task import TASK_ID_RULE, Task, is_task_id
 from foundry_implementation_actor.runs.workshop import Workshop
+from foundry_implementation_actor.system.git import Git
 from foundry_implementation_actor.workspace.capture import Prepared, prepare
 from foundry_implementation_actor.workspace.checkout import Checkout, Start, check_out
 from foundry_implementation_actor.workspace.grounding import ground
@@ -86,11 +88,17 @@ def check_images(shop: Workshop, mirror: Mirror, base: str) -> Refused | None:
     if wanted:
         commands = "; ".join(command.replace("<commit>", base[:12]) for command in wanted)
         return Refused(f"no version tag is reachable from {base[:12]}; run and push: {commands}")
-    missing = [c for c in components if _lacks_dockerfile(mirror, base, c)]
-    if missing:
-        names = ", ".join(f"{c.name}: {c.dockerfile.rstrip('/')}/Dockerfile" for c in missing)
-        return Refused(f"these Dockerfiles are not in the repository at {base[:12]}: {names}")
-    return None
+    missing = _missing_dockerfiles(mirror.git, base, components)
+    return Refused(f"these Dockerfiles are not in the repository at {base[:12]}: {missing}") if missing else None
+
+
+def check_dockerfiles(shop: Workshop, git: Git, commit: str, touched: Sequence[str]) -> Refused | None:
+    """See, before it is pushed, that a commit leaves each touched component its Dockerfile."""
+    components = [component for component in shop.capability.components if component.name in touched]
+    missing = _missing_dockerfiles(git, commit, components) if shop.builder else ""
+    if not missing:
+        return None
+    return Refused(f"the change leaves no Dockerfile to build from, and nothing was pushed: {missing}", settled=True)
 
 
 def set_up(run: Run) -> tuple[Checkout, Prepared]:
@@ -115,8 +123,12 @@ def _check_push(run: Run) -> None:
         right.prove()
 
 
-def _lacks_dockerfile(mirror: Mirror, base: str, component: Component) -> bool:
-    """Whether a component that is there has no Dockerfile; one that is yet to be made may have none."""
-    there = mirror.git.attempt("cat-file", "-e", f"{base}:{component.path.rstrip('/')}").ok
-    dockerfile = f"{base}:{component.dockerfile.rstrip('/')}/Dockerfile"
-    return there and not mirror.git.attempt("cat-file", "-e", dockerfile).ok
+def _missing_dockerfiles(git: Git, commit: str, components: Sequence[Component]) -> str:
+    """The components that a commit has without a Dockerfile; one that it has not at all needs none."""
+    found = []
+    for component in components:
+        dockerfile = f"{component.dockerfile.rstrip('/')}/Dockerfile"
+        there = git.attempt("cat-file", "-e", f"{commit}:{component.path.rstrip('/')}").ok
+        if there and not git.attempt("cat-file", "-e", f"{commit}:{dockerfile}").ok:
+            found.append(f"{component.name}: {dockerfile}")
+    return ", ".join(found)

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import math
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from starlette.requests import ClientDisconnect, Request
 
 from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.domain.json_text import read_json
 from foundry_implementation_actor.service.reply import Reply, problem
-
-MAX_DEPTH = 64
-MAX_DIGITS = 400
 
 _KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 
@@ -105,54 +100,7 @@ def _read_json(raw: bytes) -> Any:
         raise ValueError(f"the body is not UTF-8 (byte {error.start})") from None
     if not text.strip():
         raise ValueError('the body is empty; send {"from": "<caller>", "payload": {…}}')
-    try:
-        value = json.loads(
-            text, parse_constant=_no_number, parse_float=_float, parse_int=_int, object_pairs_hook=_object
-        )
-    except json.JSONDecodeError as error:
-        raise ValueError(f"the body is not JSON: {error}") from None
-    except RecursionError:
-        raise ValueError(_too_deep()) from None
-    _check_depth(value)
-    return value
-
-
-def _check_depth(value: Any) -> None:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [item for box in level if isinstance(box, dict | list) for item in _items(box)]
-        if not level:
-            return
-    raise ValueError(_too_deep())
-
-
-def _items(box: dict[str, Any] | list[Any]) -> Any:
-    return box.values() if isinstance(box, dict) else box
-
-
-def _too_deep() -> str:
-    return f"the body is nested more than {MAX_DEPTH} levels deep"
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) < len(pairs):
-        [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"the body has the key {twice[:40]!r} more than once in one object")
-    return value
-
-
-def _float(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else _no_number(text)
-
-
-def _int(text: str) -> int:
-    return int(text) if len(text) <= MAX_DIGITS else _no_number(text)
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"the body holds {text[:40]}, which is no number that can be used")
+    return read_json(text, "the body")
 
 
 def _wrong(message: str) -> ActorError:

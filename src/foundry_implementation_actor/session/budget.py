@@ -21,7 +21,7 @@ _WORDS: dict[Cause, tuple[str, str]] = {
     ),
     Cause.SILENT: (
         "said nothing for {budget.silence_s} seconds, which is taken for a hang",
-        "ask again; a command that works for long should print its progress",
+        "ask again, let slow commands print progress, or raise {budget.silence_variable} (now {budget.silence_s})",
     ),
     Cause.OUTPUT: (
         "was ended because it {detail}",

@@ -37,7 +37,7 @@ def drive(
     together, in bytes.
 
     Raises:
-        ActorError: UNFIT when the engine's program is not on the order's PATH.
+        ActorError: UNFIT when the engine's program is not on the order's PATH, or cannot be given the order.
     """
     with _handed_over(engine.secret(order)) as secret_fd:
         child = Child(engine.command(order, secret_fd), stop)

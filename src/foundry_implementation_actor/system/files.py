@@ -22,8 +22,13 @@ class LinkInTheWayError(OSError):
 
 
 @contextlib.contextmanager
-def _parent(root: Path, relative: str, *, create: bool) -> Iterator[tuple[int, str]]:
-    """The directory that holds `root/relative`, opened link by link, and the last name."""
+def parent_below(root: Path, relative: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+    """The directory that holds `root/relative`, opened name by name through no link, and the last name.
+
+    Raises:
+        LinkInTheWayError: a directory on the way is a link or a file.
+        OSError: a directory on the way cannot be opened (or made, with `create`).
+    """
     *folders, name = PurePosixPath(relative).parts
     descriptor = os.open(root, _DIRECTORY)
     try:
@@ -51,12 +56,18 @@ def write_below(root: Path, relative: str, content: bytes) -> None:
         LinkInTheWayError: a directory on the way is a link.
         OSError: it cannot be written.
     """
-    with _parent(root, relative, create=True) as (directory, name):
+    with parent_below(root, relative, create=True) as (directory, name):
         aside = f".{name[:100]}.{os.getpid()}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(aside, flags, 0o644, dir_fd=directory), "wb") as file:
-            file.write(content)
-        os.rename(aside, name, src_dir_fd=directory, dst_dir_fd=directory)
+        descriptor = os.open(aside, flags, 0o644, dir_fd=directory)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            os.rename(aside, name, src_dir_fd=directory, dst_dir_fd=directory)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(aside, dir_fd=directory)
+            raise
 
 
 def read_below(root: Path, relative: str, limit: int) -> bytes | None:
@@ -69,7 +80,7 @@ def read_below(root: Path, relative: str, limit: int) -> bytes | None:
     if not inside.is_relative_to(real_root):
         return None
     try:
-        with _parent(real_root, str(inside.relative_to(real_root)), create=False) as (directory, name):
+        with parent_below(real_root, str(inside.relative_to(real_root))) as (directory, name):
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
             with os.fdopen(descriptor, "rb") as file:
                 regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
@@ -128,13 +139,26 @@ def try_lock(path: Path) -> int | None:
 
 
 def remove_tree(path: Path) -> None:
-    """Delete a directory and all in it, also below directories without write permission; gone is fine."""
+    """Delete a directory and all in it, also below directories that may not be entered; gone is fine.
+
+    A link in its place is deleted, not followed.
+    """
+    if path.is_symlink():
+        path.unlink()
+        return
     try:
         shutil.rmtree(path)
     except FileNotFoundError:
         return
     except OSError:
-        for folder, _, _ in os.walk(path):
-            with contextlib.suppress(OSError):
-                Path(folder).chmod(stat.S_IRWXU)
+        _open_up(path)
         shutil.rmtree(path)
+
+
+def _open_up(path: Path) -> None:
+    """Let the owner into every directory below, each before the walk comes to it."""
+    path.chmod(stat.S_IRWXU)
+    for folder, inner, _ in os.walk(path):
+        for place in (Path(folder, name) for name in inner):
+            if not place.is_symlink():
+                place.chmod(stat.S_IRWXU)

@@ -61,9 +61,9 @@ class Journal:
             yield
         except BaseException as error:
             text = str(error) or type(error).__name__
-            self._end(name, "failed", started, level="error", error=text)
+            self._end({"step": name, **fields}, "failed", started, error=text)
             raise
-        self._end(name, "ok", started, level="info", error=None)
+        self._end({"step": name, **fields}, "ok", started, error=None)
 
     def event(self, name: str, *, level: str = "info", **fields: Any) -> None:
         """Record that something happened."""
@@ -78,10 +78,10 @@ class Journal:
         """Record one piece of a session's conversation; `record` names its own `event`."""
         self._write("info", record)
 
-    def _end(self, name: str, phase: str, started: float, *, level: str, error: str | None) -> None:
+    def _end(self, step: Mapping[str, Any], phase: str, started: float, *, error: str | None) -> None:
         duration = round((time.monotonic() - started) * 1000)
-        record = {"event": "step", "step": name, "phase": phase, "duration_ms": duration, "error": error}
-        self._write(level, record)
+        record = {"event": "step", **step, "phase": phase, "duration_ms": duration, "error": error}
+        self._write("error" if error else "info", record)
 
     def _write(self, level: str, record: Mapping[str, Any]) -> None:
         meta = {"correlation_id": self.correlation_id or CORRELATION.get()}

@@ -9,6 +9,7 @@ ends, also when the actor itself is killed.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import selectors
 import shutil
@@ -27,6 +28,7 @@ from foundry_implementation_actor.domain.error import ActorError, Code
 
 _SUPERVISE = str(Path(__file__).with_name("supervise.py"))
 _CHUNK = 65_536
+_PIPE = 1024 * 1024  # what Linux lets any user ask for
 _GLANCE_S = 0.2
 
 
@@ -98,6 +100,9 @@ class Child:
         finally:
             os.close(control)
             os.close(status)
+        # A program that exits with its pipe full may drop the rest: the claude CLI loses its result that way.
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(self._fd(Stream.STDOUT), fcntl.F_SETPIPE_SZ, _PIPE)
         self._selector = selectors.DefaultSelector()
         self._open = {self._fd(Stream.STDOUT): Stream.STDOUT, self._fd(Stream.STDERR): Stream.STDERR}
         for descriptor in (*self._open, self._status):

@@ -86,7 +86,7 @@ def sweep(state: Path) -> list[str]:
     removed = []
     with locked(state / "runs.lock"):
         for folder in sorted(runs.iterdir()):
-            lock = try_lock(folder / _LOCK) if folder.is_dir() else None
+            lock = try_lock(folder / _LOCK) if folder.is_dir() and not folder.is_symlink() else None
             if lock is not None:
                 remove_tree(folder)
                 os.close(lock)

@@ -17,7 +17,7 @@ from pathlib import Path
 from foundry_implementation_actor.domain.capability import Capability, Grounding
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
 from foundry_implementation_actor.domain.error import ActorError, Code
-from foundry_implementation_actor.system.files import LinkInTheWayError, read_below, write_below
+from foundry_implementation_actor.system.files import LinkInTheWayError, read_below, remove_tree, write_below
 from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.system.process import Stop, run_contained
 from foundry_implementation_actor.workspace.checkout import Checkout
@@ -47,9 +47,7 @@ def ground(checkout: Checkout, capability: Capability, fetcher: Fetcher, journal
             the repository has a link where an envelope belongs.
     """
     entries = capability.ground_in
-    with ThreadPoolExecutor(max_workers=max(1, len(entries))) as pool:
-        jobs = [pool.submit(_fetch, entry, capability, fetcher, checkout.folder, journal) for entry in entries]
-        envelopes = [job.result() for job in jobs]
+    envelopes = _fetched(checkout.folder / "fetch", capability, fetcher, journal) if entries else []
     texts = {e.into: _envelope(e, capability, content) for e, content in zip(entries, envelopes, strict=True)}
     own = read_below(checkout.tree, CLAUDE_MD, _CLAUDE_MD_LIMIT)
     if own is None and (checkout.tree / CLAUDE_MD).is_symlink():
@@ -58,12 +56,23 @@ def ground(checkout: Checkout, capability: Capability, fetcher: Fetcher, journal
     return {relative: _write(checkout.tree, relative, text) for relative, text in texts.items()}
 
 
+def _fetched(folder: Path, capability: Capability, fetcher: Fetcher, journal: Journal) -> list[str]:
+    """The output of every fetch, run at once in a directory that no session ever sees."""
+    folder.mkdir()
+    try:
+        with ThreadPoolExecutor(max_workers=len(capability.ground_in)) as pool:
+            jobs = [pool.submit(_fetch, entry, capability, fetcher, folder, journal) for entry in capability.ground_in]
+            return [job.result() for job in jobs]
+    finally:
+        remove_tree(folder)
+
+
 def _fetch(entry: Grounding, capability: Capability, fetcher: Fetcher, folder: Path, journal: Journal) -> str:
     argv = tuple(capability.expand(entry.fetch))
     where = f"ground_in {entry.name!r}"
     with journal.step("fetch", source=entry.name):
         command = Command(
-            argv, cwd=folder / "home", env=fetcher.environment,
+            argv, cwd=folder, env=fetcher.environment,
             timeout_s=fetcher.timeout_s, output_limit=FETCH_LIMIT,
         )  # fmt: skip
         try:

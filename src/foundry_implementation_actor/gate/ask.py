@@ -1,0 +1,235 @@
+"""What a caller asks of the gate, and the reading of it from whatever a caller sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from foundry_implementation_actor.domain.edit import Pair, transmitted
+from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.domain.unit import BODY_LIMIT, Target, is_identifier
+
+MODES = ("start", "append", "finish")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole body, in this call."""
+
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Edits:
+    """Pairs to apply to the body that stands in the file."""
+
+    pairs: tuple[Pair, ...]
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """The body that was staged, and what the caller says of it; None and empty when unsaid.
+
+    `last` is one more section that comes with the call itself.
+    """
+
+    last: bytes = b""
+    size: int | None = None
+    sections: int | None = None
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section to stage: the first one when `first`. Its number or offset, when the caller says it."""
+
+    content: bytes
+    first: bool
+    section: int | None = None
+    offset: int | None = None
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One body to land. `expect` is the digest of the text that the caller has in mind, or empty."""
+
+    target: Target
+    body: Whole | Edits | Assembly
+    expect: str = ""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One section to keep until its body is finished."""
+
+    target: Target
+    section: Section
+
+
+Wish = Ask | Stage | tuple[Ask, ...]
+"""A body, a section, or a batch of bodies that land together."""
+
+
+def wish(sent: Any) -> Wish:
+    """Read what `implement` was sent.
+
+    Raises:
+        ActorError: BAD_REQUEST or TOO_LARGE, saying which key is wrong and what to send instead.
+    """
+    fields = _object(sent, "the input")
+    if "batch" in fields:
+        return _batch(fields)
+    if "edits" in fields:
+        raise _bad("edits", "belongs to edit; implement takes content")
+    found = _body(fields)
+    return found if isinstance(found, Stage) else _bounded(found)
+
+
+def edit_wish(sent: Any) -> Ask:
+    """Read what `edit` was sent.
+
+    Raises:
+        ActorError: BAD_REQUEST or TOO_LARGE.
+    """
+    fields = _object(sent, "the input")
+    ask = Ask(target_of(fields), Edits(pairs_of(fields.get("edits"))), _digest(fields, "expect"))
+    return _bounded(ask)
+
+
+def target_of(fields: Mapping[str, Any]) -> Target:
+    """The plugin and class that an input names.
+
+    Raises:
+        ActorError: BAD_REQUEST when one is missing or is no bare identifier.
+    """
+    names = []
+    for key in ("plugin", "class"):
+        value = fields.get(key)
+        if not is_identifier(value):
+            said = f"{str(value)[:80]!r} is no bare identifier" if key in fields else "is missing"
+            raise _bad(key, f"{said}; give a name of letters, digits and _, never a path")
+        names.append(str(value))
+    return Target(*names)
+
+
+def pairs_of(sent: Any) -> tuple[Pair, ...]:
+    """The pairs of an edit: a list of objects with the texts `find` and `replace`.
+
+    Raises:
+        ActorError: BAD_REQUEST naming the pair.
+    """
+    if not isinstance(sent, list | tuple) or not sent:
+        raise _bad("edits", 'must be a list of pairs: [{"find": "…", "replace": "…"}]')
+    return tuple(_pair(pair, f"edits[{number}]") for number, pair in enumerate(sent, 1))
+
+
+def _pair(sent: Any, where: str) -> Pair:
+    if not isinstance(sent, Mapping) or set(sent) != {"find", "replace"}:
+        raise _bad(where, "must be an object with exactly find and replace")
+    return Pair(_bytes(sent["find"], f"{where}.find"), _bytes(sent["replace"], f"{where}.replace"))
+
+
+def _body(fields: Mapping[str, Any]) -> Ask | Stage:
+    target, mode = target_of(fields), fields.get("mode")
+    if mode is None:
+        return Ask(target, Whole(_bytes(fields.get("content"), "content")), _digest(fields, "expect"))
+    if mode not in MODES:
+        raise _bad("mode", f"must be absent or one of {', '.join(MODES)}")
+    if mode == "finish":
+        return Ask(target, _assembly(fields), _digest(fields, "expect"))
+    content = _bytes(fields.get("content"), "content")
+    _fits(len(content), "content")
+    return Stage(target, Section(content, mode == "start", _number(fields, "section", 1), _number(fields, "offset")))
+
+
+def _assembly(fields: Mapping[str, Any]) -> Assembly:
+    last = b"" if fields.get("content") is None else _bytes(fields["content"], "content")
+    return Assembly(last, _number(fields, "bytes"), _number(fields, "sections", 1), _digest(fields, "sha256"))
+
+
+def _batch(fields: Mapping[str, Any]) -> tuple[Ask, ...]:
+    sent = fields["batch"]
+    if not isinstance(sent, list | tuple) or not sent:
+        raise _bad("batch", "must be a list of bodies, each with plugin, class and content, edits or mode=finish")
+    asks = tuple(_in_batch(item, f"batch[{number}]") for number, item in enumerate(sent, 1))
+    if len({ask.target for ask in asks}) < len(asks):
+        raise _bad("batch", "names one class twice")
+    _fits(sum(map(_sent, asks)), "batch")
+    return asks
+
+
+def _in_batch(sent: Any, where: str) -> Ask:
+    fields = _object(sent, where)
+    if "edits" in fields:
+        if "content" in fields or "mode" in fields:
+            raise _bad(where, "has edits beside content or mode; give one of them")
+        return edit_wish(fields)
+    found = _body(fields)
+    if isinstance(found, Stage):
+        raise _bad(f"{where}.mode", "must be absent or finish; stage the sections in calls of their own")
+    return found
+
+
+def _bounded(ask: Ask) -> Ask:
+    _fits(_sent(ask), "edits" if isinstance(ask.body, Edits) else "content")
+    return ask
+
+
+def _sent(ask: Ask) -> int:
+    """The bytes that came with the call itself."""
+    match ask.body:
+        case Whole(content):
+            return len(content)
+        case Edits(pairs):
+            return transmitted(pairs)
+        case Assembly(last=last):
+            return len(last)
+
+
+def _fits(size: int, where: str) -> None:
+    if size > BODY_LIMIT:
+        hint = "send a body in sections with mode=start, append and finish; edit takes the changed text only"
+        message = f"{size:,} bytes came in one call, at most {BODY_LIMIT:,} are taken"
+        raise ActorError(Code.TOO_LARGE, message, hint=hint, where=where)
+
+
+def _object(sent: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(sent, Mapping):
+        raise _bad(where, f"must be an object, not {type(sent).__name__}")
+    return sent
+
+
+def _bytes(sent: Any, where: str) -> bytes:
+    if isinstance(sent, bytes):
+        return sent
+    if not isinstance(sent, str):
+        raise _bad(where, "must be a text" if sent is not None else "is missing")
+    try:
+        return sent.encode()
+    except UnicodeEncodeError as error:
+        message = f"holds half of a character (a lone surrogate) at position {error.start}"
+        raise _bad(where, message) from error
+
+
+def _number(fields: Mapping[str, Any], key: str, least: int = 0) -> int | None:
+    value = fields.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise _bad(key, f"must be a whole number from {least}")
+    return value
+
+
+def _digest(fields: Mapping[str, Any], key: str) -> str:
+    value = fields.get(key)
+    if value is None:
+        return ""
+    text = value.lower() if isinstance(value, str) else ""
+    if len(text) != 64 or set(text) - set("0123456789abcdef"):
+        raise _bad(key, "must be a SHA-256 in 64 hex digits, as read gives it")
+    return text
+
+
+def _bad(where: str, message: str) -> ActorError:
+    return ActorError(Code.BAD_REQUEST, message, where=where)

@@ -1,0 +1,162 @@
+"""The landing gate: what is asked of a class is judged in isolation, and lands whole or leaves no trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from foundry_implementation_actor.domain.app import App
+from foundry_implementation_actor.domain.unit import Candidate, Place, Target, digest
+from foundry_implementation_actor.gate import landing, ledger, placement
+from foundry_implementation_actor.gate.answer import answer
+from foundry_implementation_actor.gate.ask import Ask, Assembly, Edits, Stage, Wish
+from foundry_implementation_actor.gate.attempt import Ground, attempt, quiet
+from foundry_implementation_actor.gate.finish import Finishes, Given
+from foundry_implementation_actor.gate.house import House, Missing
+from foundry_implementation_actor.gate.isolate import isolated
+from foundry_implementation_actor.gate.outcome import Again, Landed, Refused, Trial
+from foundry_implementation_actor.gate.record import record
+from foundry_implementation_actor.gate.spot import read_live
+from foundry_implementation_actor.gate.staging import Declared, Staged, Staging
+from foundry_implementation_actor.gate.trial import Isolated, Notice, try_bodies
+from foundry_implementation_actor.judges.bodies import body_judges
+from foundry_implementation_actor.judges.port import BodyJudge
+from foundry_implementation_actor.system.secrets import Redact, redactor
+
+
+@dataclass(frozen=True)
+class Text:
+    """A class's current text: where it lies, its bytes, and the digest that `expect` takes."""
+
+    place: Place
+    content: bytes
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text, in hex."""
+        return digest(self.content)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The gate of one app.
+
+    Args:
+        house: where the app's classes live.
+        tools: changes how the app's tools are called.
+        judges: who judges a body, when not the judges of the app's language.
+        isolated: how a candidate is put in its place without touching the live file.
+        notice: told what the gate is doing, a short line at a time; may be called in any thread.
+        redact: takes secrets out of what the ledger keeps.
+        step: see `landing.Step`.
+    """
+
+    house: House
+    tools: Callable[[App], App] = lambda app: app
+    judges: Sequence[BodyJudge] | None = None
+    isolated: Isolated = isolated
+    notice: Notice = lambda _: None
+    redact: Redact = field(default=redactor(()))
+    step: landing.Step = lambda _: None
+
+    @property
+    def root(self) -> Path:
+        """The real path of the app."""
+        return self.house.app.root
+
+    def telling(self, notice: Notice) -> Gate:
+        """The same gate, telling somebody else what it does."""
+        return replace(self, notice=notice)
+
+    def implement(self, wish: Wish) -> Landed | Refused | Staged | Again:
+        """Land a body or a batch, or stage a section, or finish what was staged.
+
+        Raises:
+            ActorError: UNFIT when the app or the gate's state cannot be written.
+        """
+        match wish:
+            case Stage():
+                return self._stage(wish)
+            case Ask(body=Assembly() as declared):
+                return self._finish(wish, declared)
+            case Ask(body=Edits()):
+                return self._attempt("edit", (wish,))
+            case Ask():
+                return self._attempt("implement", (wish,))
+            case _:
+                return self._attempt("batch", wish)
+
+    def read(self, target: Target) -> Text | Refused:
+        """The current text of a class, or why there is none."""
+        with quiet(self.root):
+            place = self._find(target, "read")
+            if isinstance(place, str):
+                return Refused(place)
+            content = read_live(self.root, place.path)
+        return Text(place, content) if content is not None else Refused(f"{place.path} cannot be read")
+
+    def status(self) -> list[Staged]:
+        """Every body that is staged and not finished."""
+        return Staging(self.root).all()
+
+    def abandon(self, target: Target) -> bool:
+        """Drop what is staged for a class; says whether there was anything."""
+        return Staging(self.root).abandon(target)
+
+    def recover(self) -> list[str]:
+        """Undo what a killed process left half done; a line for each thing that was undone."""
+        return [*placement.recover(self.root), *landing.recover(self.root), *Staging(self.root).recover()]
+
+    def _find(self, target: Target, act: str) -> Place | str:
+        found = self.house.find(target, act)
+        return found.message if isinstance(found, Missing) else found
+
+    def _judge(self, candidates: Sequence[Candidate]) -> Trial:
+        judges = self.judges if self.judges is not None else body_judges(self.house.app.language)
+        apps = [self.tools(self.house.app_for(candidate.place.target.plugin)) for candidate in candidates]
+        return try_bodies(apps, candidates, judges, self.isolated, self.notice)
+
+    def _attempt(self, act: str, asks: Sequence[Ask]) -> Landed | Refused:
+        outcome = attempt(Ground(self.root, self._find, self._judge, self.step), asks)
+        missed = ledger.append(self.root, record(act, asks, outcome, self.redact))
+        if missed and isinstance(outcome, Landed):
+            return replace(outcome, notes=(*outcome.notes, missed))
+        return outcome
+
+    def _stage(self, wish: Stage) -> Staged | Refused:
+        place = self._find(wish.target, "implement")
+        if isinstance(place, str):
+            return Refused(place)
+        staging, section = Staging(self.root), wish.section
+        if section.first:
+            return staging.start(wish.target, section.content)
+        taken = staging.append(wish.target, section.content, Declared(section.section, section.offset))
+        return Refused(taken) if isinstance(taken, str) else taken
+
+    def _finish(self, ask: Ask, declared: Assembly) -> Landed | Refused | Again:
+        finishes, wanted = Finishes(self.root), self._staged_digest(ask.target, declared)
+        with finishes.turn(ask.target, lambda: self.notice("another finish of this class is running")) as given:
+            if given is not None and given.digest == wanted:
+                return Again(given.answer)
+            if self._staged_digest(ask.target, declared) == "":
+                earlier = finishes.last(ask.target)
+                if earlier is not None and self._still_stands(ask.target, earlier, declared):
+                    return Again(earlier.answer)
+            outcome = self._attempt("finish", (ask,))
+            if outcome.bodies:
+                judged = digest(outcome.bodies[0].candidate.content)
+                finishes.give(ask.target, judged, answer(outcome), landed=isinstance(outcome, Landed))
+            return outcome
+
+    def _staged_digest(self, target: Target, declared: Assembly) -> str:
+        """The digest of the body that a finish would judge; empty when nothing is staged."""
+        kept = Staging(self.root).assembled(target)
+        return "" if kept is None else digest(kept + declared.last)
+
+    def _still_stands(self, target: Target, given: Given, declared: Assembly) -> bool:
+        """Whether an earlier finish landed, its body is still the file's, and the caller means that body."""
+        text = self.read(target)
+        if not given.landed or isinstance(text, Refused) or text.digest != given.digest:
+            return False
+        return declared.sha256 in {"", given.digest} and declared.size in {None, len(text.content)}

@@ -1,0 +1,68 @@
+"""The ledger: one line of JSON for every attempt to land something, and never a growing file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from foundry_implementation_actor.domain.error import ActorError
+from foundry_implementation_actor.domain.event import line
+from foundry_implementation_actor.gate.state import FOLDER, hold, kept_folder, state_folder
+
+LIMIT = 4 * 1024 * 1024
+"""Bytes after which the ledger is put aside as `ledger.1.jsonl`, of which one is kept."""
+
+_NAME = "ledger.jsonl"
+_OLD = "ledger.1.jsonl"
+_LOCK = "ledger.lock"
+
+
+def append(root: Path, record: Mapping[str, Any], limit: int = LIMIT) -> str:
+    """Write one attempt down.
+
+    Returns:
+        Why it could not be written; empty when it was. A landing does not depend on it.
+    """
+    written = line(record).encode() + b"\n"
+    try:
+        folder = state_folder(root)
+        with hold(folder, _LOCK):
+            _make_room(folder, len(written), limit)
+            _write(folder / _NAME, written)
+    except OSError as error:
+        return f"the ledger could not be written: {error.strerror}"
+    except ActorError as error:
+        return f"the ledger could not be written: {error}"
+    return ""
+
+
+def entries(root: Path) -> Iterator[dict[str, Any]]:
+    """Every attempt that is still written down, oldest first; a torn line is passed over."""
+    folder = kept_folder(root)
+    for name in (_OLD, _NAME) if folder else ():
+        path = root / FOLDER / name
+        with contextlib.suppress(OSError):
+            for raw in path.read_bytes().split(b"\n"):
+                with contextlib.suppress(ValueError):
+                    record = json.loads(raw)
+                    if isinstance(record, dict):
+                        yield record
+
+
+def _make_room(folder: Path, coming: int, limit: int) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        if (folder / _NAME).stat().st_size + coming > limit:
+            (folder / _NAME).replace(folder / _OLD)
+
+
+def _write(path: Path, written: bytes) -> None:
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o644), "r+b", buffering=0) as file:
+        size = file.seek(0, os.SEEK_END)
+        if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+            written = b"\n" + written  # a writer was killed within its line
+        file.write(written)

@@ -1,0 +1,140 @@
+"""Where the gate keeps what is its own: `.foundry/` at the app's root, never imported, never autoloaded."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from foundry_implementation_actor.domain.error import ActorError, Code
+
+FOLDER = ".foundry"
+_NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def state_folder(root: Path, *names: str) -> Path:
+    """The folder `.foundry/<names>` of an app, made when it is missing.
+
+    Raises:
+        ActorError: UNFIT when it cannot be made, or when one on the way is a link or a file.
+    """
+    folder = root / FOLDER
+    try:
+        _make(folder, ignored=True)
+        for name in names:
+            folder /= name
+            _make(folder)
+    except OSError as error:
+        raise unwritable(error, folder) from error
+    return folder
+
+
+def kept_folder(root: Path, *names: str) -> Path | None:
+    """The same folder when it is there already, else None; a link counts as not there."""
+    folder = root
+    for name in (FOLDER, *names):
+        folder /= name
+        if folder.is_symlink() or not folder.is_dir():
+            return None
+    return folder
+
+
+@contextlib.contextmanager
+def hold(folder: Path, name: str) -> Iterator[None]:
+    """Hold the exclusive lock `name` of a state folder, waiting for it; it dies with the process.
+
+    Raises:
+        ActorError: UNFIT when the lock's file cannot be made.
+    """
+    descriptor = _locked(folder / name, fcntl.LOCK_EX)
+    assert descriptor is not None, "a lock that is waited for is held"
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def hold_now(folder: Path, name: str) -> Iterator[bool]:
+    """Hold the lock `name` if it is free; gives whether it was."""
+    descriptor = _locked(folder / name, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        yield descriptor is not None
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Replace a state file by a whole new one; when this returns, a power cut does not undo it."""
+    aside = path.with_name(f".{path.name}.new")
+    try:
+        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o644), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+        sync_folder(path.parent)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def unwritable(error: OSError, place: Path) -> ActorError:
+    """What a caller is told when the gate's own state cannot be written."""
+    because = error.strerror or str(error)
+    hint = "nothing was changed; make room, or let the gate write there"
+    return ActorError(Code.UNFIT, f"the gate cannot write: {because}", hint=hint, where=str(place))
+
+
+def _make(folder: Path, *, ignored: bool = False) -> None:
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        if not stat.S_ISDIR(os.lstat(folder).st_mode):
+            raise NotADirectoryError(None, "is a link or a file where a folder should be") from None
+        return
+    if ignored:
+        # Only in a folder that the gate made: one that was there may hold files somebody commits.
+        (folder / ".gitignore").write_text("*\n")
+
+
+def _locked(path: Path, how: int) -> int | None:
+    """A descriptor that holds the lock, or None when it is held elsewhere and was not to be waited for."""
+    while True:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o644)
+        except OSError as error:
+            raise unwritable(error, path) from error
+        try:
+            fcntl.flock(descriptor, how)
+            if _still_there(path, descriptor):
+                return descriptor
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _still_there(path: Path, descriptor: int) -> bool:
+    """Whether the name still leads to the file that is locked; somebody may have deleted the folder."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,117 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Foundry\Gate;
+
+use PhpParser\Node;
+use PhpParser\Node\Expr;
+
+/** Which names lead somewhere, and which the body itself asks about before it uses them. */
+final class Names
+{
+    private const ASKING = [
+        'class_exists', 'interface_exists', 'trait_exists', 'enum_exists', 'function_exists', 'method_exists',
+        'property_exists', 'defined', 'is_callable', 'is_a', 'is_subclass_of', 'define', 'class_alias',
+    ];
+
+    /** @var array<string, true> names that the file asks about, in lower case */
+    private array $asked = [];
+    /** Whether the file itself loads other files or asks for extensions: then more may exist than is seen here. */
+    public readonly bool $open;
+
+    public function __construct(array $tree, private string $root)
+    {
+        $open = false;
+        Walk::over($tree, function (Node $node) use (&$open): void {
+            $name = $node instanceof Expr\FuncCall && $node->name instanceof Node\Name ? $node->name->toLowerString() : '';
+            $open = $open || $node instanceof Expr\Include_ || $node instanceof Expr\Eval_ || $name === 'extension_loaded';
+            if (in_array($name, self::ASKING, true)) {
+                Walk::over($node->args, fn (Node $part) => $this->note($part));
+            }
+        });
+        $this->open = $open;
+    }
+
+    /** Whether a class, interface, trait or enum of that name is loaded already. */
+    public static function declared(string $name): bool
+    {
+        return class_exists($name, false) || interface_exists($name, false) || trait_exists($name, false)
+            || enum_exists($name, false);
+    }
+
+    /** Whether there is a class, interface, trait or enum of that name. */
+    public static function known(string $name): bool
+    {
+        return class_exists($name) || interface_exists($name) || trait_exists($name) || enum_exists($name);
+    }
+
+    public function asked(string $name): bool
+    {
+        return isset($this->asked[strtolower(ltrim($name, '\\'))]);
+    }
+
+    /** Whether some file of the app other than its dependencies has this text; a look at the last moment. */
+    public function written_in_app(string $pattern): bool
+    {
+        foreach ($this->files() as $file) {
+            if (preg_match($pattern, (string) file_get_contents($file)) === 1) {
+                return true;
+            }
+        }
+
+        return false;
+    }
+
+    /** @return \Generator<string> the app's own PHP files, at most 5,000 */
+    private function files(): \Generator
+    {
+        $inside = new \RecursiveDirectoryIterator($this->root, \FilesystemIterator::SKIP_DOTS);
+        $own = new \RecursiveCallbackFilterIterator($inside, static fn (\SplFileInfo $entry): bool => !$entry->isLink()
+            && !in_array($entry->getFilename(), ['vendor', 'node_modules', '.git', '.foundry'], true));
+        $left = 5000;
+        foreach (new \RecursiveIteratorIterator($own, \RecursiveIteratorIterator::LEAVES_ONLY, 16) as $entry) {
+            if ($entry->getExtension() === 'php' && $left-- > 0) {
+                yield $entry->getPathname();
+            }
+        }
+    }
+
+    private function note(Node $part): void
+    {
+        if ($part instanceof Node\Scalar\String_) {
+            $this->asked[strtolower(ltrim($part->value, '\\'))] = true;
+        }
+        if ($part instanceof Node\Name) {
+            $this->asked[$part->toLowerString()] = true;
+        }
+    }
+}
+
+/** A walk over a syntax tree, outer nodes first. */
+final class Walk
+{
+    /**
+     * @param mixed                $part  a node, or a list of nodes
+     * @param callable(Node): mixed $enter false means: do not go inside
+     */
+    public static function over(mixed $part, callable $enter): void
+    {
+        if (is_array($part)) {
+            foreach ($part as $one) {
+                self::over($one, $enter);
+            }
+        }
+        if ($part instanceof Node && $enter($part) !== false) {
+            self::inside($part, $enter);
+        }
+    }
+
+    /** The same for what a node holds, not the node itself. */
+    public static function inside(Node $node, callable $enter): void
+    {
+        foreach ($node->getSubNodeNames() as $name) {
+            self::over($node->$name, $enter);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+"""Where things are for a Python app: its import roots, its interpreter, this package's own scripts."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path, PurePosixPath
+
+from foundry_implementation_actor.domain.app import App
+from foundry_implementation_actor.domain.unit import Place
+
+INSIDE = Path(__file__).with_name("inside")
+TY_RULES = Path(__file__).with_name("ty.toml")
+TY = "0.0.108"
+OWN_VERSION = sys.version_info[:2]
+
+# Interpreters that were asked already; one process judges many bodies of few apps.
+_versions: dict[tuple[str, ...], tuple[int, int]] = {}
+
+
+def import_root(app: App, place: Place) -> Path:
+    """The folder from which the place's module is imported."""
+    parts = PurePosixPath(place.path).with_suffix("").parts
+    names = place.module.split(".")
+    own = parts[:-1] if parts[-1] == "__init__" else parts
+    if not place.is_test and list(own[-len(names) :]) == names:
+        return app.root.joinpath(*own[: -len(names)])
+    return source_root(app)
+
+
+def source_root(app: App) -> Path:
+    """The folder from which the app's modules are imported, as far as its layout tells."""
+    first = PurePosixPath(app.source).parts[:1]
+    return app.root / "src" if first == ("src",) else app.root
+
+
+def search_path(app: App, root: Path) -> list[str]:
+    """An import root and what the app's own environment adds."""
+    added = app.environment.get("PYTHONPATH", "").split(os.pathsep)
+    return [str(root), *(folder for folder in added if folder and folder != str(root))]
+
+
+def environment(app: App, root: Path, *more: Path) -> dict[str, str]:
+    """The app's environment with its modules importable and no bytecode written."""
+    folders = [*search_path(app, root), *map(str, more)]
+    path = os.pathsep.join(folders)
+    return {"PATH": os.defpath, **app.environment, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def interpreter_version(app: App) -> tuple[int, int] | None:
+    """The version of the app's interpreter when it is known without asking it."""
+    if app.interpreter and os.path.realpath(app.interpreter[0]) == os.path.realpath(sys.executable):
+        return OWN_VERSION
+    return _versions.get(app.interpreter)
+
+
+def remember_version(app: App, found: tuple[int, int]) -> None:
+    """Note what an interpreter said its version is."""
+    _versions[app.interpreter] = found
+
+
+def ty_argv(app: App) -> tuple[str, ...] | str:
+    """The pinned ty of this package's own environment or the app's analyser; or why there is none."""
+    if app.analyser:
+        return app.analyser
+    try:
+        found = version("ty")
+    except PackageNotFoundError:
+        found = "not there"
+    if found != TY:
+        return f"ty {TY} is needed and is {found}; install foundry-implementation-actor[gate]"
+    return (str(Path(sysconfig.get_path("scripts")) / "ty"),)

@@ -1,0 +1,1 @@
+"""The gate for any coding agent that speaks the Model Context Protocol."""

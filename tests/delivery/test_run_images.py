@@ -1,0 +1,266 @@
+"""Images: what is checked before a session, what the builder is told, and how a run goes on after a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from foundry_implementation_actor.domain.error import ActorError, Code
+from support.place import BRANCH, Place, shell, write
+from support.repos import CAPABILITY_FILES, SIDECAR, Files
+
+NEW = "backend/discount.py"
+HOST = "tcp://builder.invalid:1234"
+REGISTRY = "registry.example.com:5000/foundry"
+
+# Notes how it was called and what lies in its context; says no to an image whose name stands in `refuse`.
+BUILDCTL = """\
+#!/bin/sh
+call=$(mktemp -d DESK/call.XXXXXX)
+printf '%s\\0' "$@" > $call/argv
+env > $call/env
+pwd > $call/cwd
+[ "$1" = build ] || exit $(cat DESK/workers 2>/dev/null || echo 0)
+find . -type f -not -path './.git' > $call/files
+cat backend/price.py > $call/price 2>/dev/null
+mv $call $call.done
+while read -r name; do
+    case "$*" in *"/$name:"*) echo "cannot build $name" >&2; exit 1 ;; esac
+done < DESK/refuse
+"""
+
+
+@dataclass
+class Build:
+    """One call of buildctl."""
+
+    argv: list[str]
+    env: dict[str, str]
+    cwd: Path
+    files: set[str]
+    price: str
+
+
+class Builder:
+    """A `buildctl` on PATH that only notes what it is asked."""
+
+    def __init__(self, base: Path) -> None:
+        self.desk = base / "desk"
+        self.bin = base / "bin"
+        self.desk.mkdir(parents=True)
+        self.bin.mkdir()
+        self.refuse()
+        program = self.bin / "buildctl"
+        program.write_text(BUILDCTL.replace("DESK", str(self.desk)))
+        program.chmod(0o755)
+
+    def refuse(self, *components: str) -> None:
+        """Let the images of these components, and no others, not be built."""
+        (self.desk / "refuse").write_text("".join(f"{name}\n" for name in components))
+
+    @property
+    def builds(self) -> list[Build]:
+        return sorted((self._read(call) for call in self.desk.glob("*.done")), key=lambda build: build.argv)
+
+    @staticmethod
+    def _read(call: Path) -> Build:
+        env = dict(line.split("=", 1) for line in (call / "env").read_text().splitlines())
+        files = {name.removeprefix("./") for name in (call / "files").read_text().splitlines()}
+        argv = (call / "argv").read_text().split("\0")[:-1]
+        return Build(argv, env, Path((call / "cwd").read_text().strip()), files, (call / "price").read_text())
+
+
+@pytest.fixture
+def builder(tmp_path: Path) -> Builder:
+    return Builder(tmp_path / "builder")
+
+
+def publishing(base: Path, builder: Builder, *, files: Files = CAPABILITY_FILES, sidecar: str = SIDECAR, **more: str) -> Place:
+    import os
+
+    settings = {"IMAGES": "on", "IMAGE_REGISTRY": REGISTRY, "BUILDKIT_HOST": HOST, "DOCKER_CONFIG": "/docker", **more}
+    settings.setdefault("PATH", f"{builder.bin}:{os.environ['PATH']}")
+    return Place(base / "place", files=files, sidecar=sidecar, local=True, **settings)
+
+
+@pytest.fixture
+def place(tmp_path: Path, builder: Builder) -> Iterator[Place]:
+    with publishing(tmp_path, builder) as place:
+        yield place
+
+
+def test_one_image_is_published_for_the_component_that_was_touched(place: Place, builder: Builder) -> None:
+    reply = place.run(write(NEW), task_id="TASK-014")
+    sha = place.repo.git("rev-parse", "--short=7", "impl/TASK-014")
+    ref = f"{REGISTRY}/acme.parts/sup.007.wid/backend:0.1.0-task-014-{sha}"
+    assert reply == {"accepted": True, "branch": "impl/TASK-014", "images": [ref]}
+    [build] = builder.builds
+    assert build.argv == [
+        "build", "--progress", "plain", "--frontend", "dockerfile.v0",
+        "--local", "context=backend", "--local", "dockerfile=backend",
+        "--output", f"type=image,name={ref},push=true",
+    ]  # fmt: skip
+
+
+def test_two_touched_components_are_two_images_of_one_commit(place: Place, builder: Builder) -> None:
+    reply = place.run(write(NEW), write("stub/x"))
+    assert [image.partition("wid/")[2].partition(":")[0] for image in reply["images"]] == ["backend", "stub"]
+    assert len({image.rpartition("-")[2] for image in reply["images"]}) == 1
+    assert len(builder.builds) == 2
+
+
+def test_images_are_built_from_the_exported_commit_and_not_from_the_sessions_tree(tmp_path: Path, builder: Builder) -> None:
+    files = {**CAPABILITY_FILES, ".gitignore": "*.log\n"}
+    with publishing(tmp_path, builder, files=files) as place:
+        place.run(write("backend/secret.log"), write(NEW), shell("chmod +x backend/price.py; touch -t 200001010000 backend/*"))
+        [build] = builder.builds
+        assert build.files == {*files, NEW, "actor-agentic-context.yaml"}
+        assert not build.cwd.is_relative_to(place.state / "tree")
+        assert build.cwd.name != "tree"
+        assert not build.cwd.exists()
+
+
+def test_a_hostile_attribute_or_filter_changes_nothing_in_the_export(place: Place, builder: Builder) -> None:
+    ignore = write("backend/.gitattributes", "price.py export-ignore export-subst filter=evil\n")
+    place.run(ignore, shell("git config filter.evil.smudge 'echo evil'"), write(NEW))
+    [build] = builder.builds
+    assert "backend/price.py" in build.files
+    assert build.price == CAPABILITY_FILES["backend/price.py"]
+
+
+def test_the_builder_gets_its_own_settings_and_no_secret_of_the_actor(place: Place, builder: Builder) -> None:
+    place.run(write(NEW))
+    [build] = builder.builds
+    assert build.env["BUILDKIT_HOST"] == HOST
+    assert build.env["DOCKER_CONFIG"] == "/docker"
+    assert set(build.env) - {"LC_CTYPE", "PWD", "OLDPWD", "SHLVL", "_"} == {"PATH", "HOME", "BUILDKIT_HOST", "DOCKER_CONFIG"}
+
+
+def test_a_component_whose_name_differs_from_its_path_is_published(tmp_path: Path, builder: Builder) -> None:
+    sidecar = SIDECAR.replace("path: backend/\n    dockerfile: backend/", "path: src/server/\n    dockerfile: deploy/server/")
+    files = {name.replace("backend/", "src/server/"): text for name, text in CAPABILITY_FILES.items()}
+    files["deploy/server/Dockerfile"] = "FROM scratch\n"
+    with publishing(tmp_path, builder, files=files, sidecar=sidecar) as place:
+        [image] = place.run(write("src/server/x"))["images"]
+        assert image.startswith(f"{REGISTRY}/acme.parts/sup.007.wid/backend:0.1.0-task-1-")
+        [build] = builder.builds
+        assert build.argv[6:9:2] == ["context=src/server", "dockerfile=deploy/server"]
+
+
+def test_a_component_that_was_deleted_has_no_image(place: Place, builder: Builder) -> None:
+    reply = place.run(shell("rm -r backend"))
+    assert reply == {"accepted": True, "branch": BRANCH, "images": []}
+    assert not builder.builds
+    assert place.recorded("components-gone")[0]["components"] == ["backend"]
+
+
+def test_a_component_that_the_session_made_is_published(tmp_path: Path, builder: Builder) -> None:
+    files = {name: text for name, text in CAPABILITY_FILES.items() if not name.startswith("stub/")}
+    with publishing(tmp_path, builder, files=files) as place:
+        [image] = place.run(write("stub/Dockerfile", "FROM scratch\n"), write("stub/x"))["images"]
+        assert "/stub:0.1.0-task-1-" in image
+
+
+@pytest.mark.parametrize("how", [{"delete": "backend/Dockerfile"}, shell("rm backend/Dockerfile; mkdir backend/Dockerfile")])
+def test_a_change_that_takes_a_components_dockerfile_away_is_refused(place: Place, how: dict[str, str]) -> None:
+    because = place.refused(how, write(NEW))
+    assert "backend: backend/Dockerfile" in because
+
+
+def test_a_new_component_without_a_dockerfile_is_refused(tmp_path: Path, builder: Builder) -> None:
+    files = {name: text for name, text in CAPABILITY_FILES.items() if not name.startswith("stub/")}
+    with publishing(tmp_path, builder, files=files) as place:
+        assert "stub: stub/Dockerfile" in place.refused(write("stub/x"))
+
+
+def test_one_failing_image_is_told_with_what_was_delivered_and_asking_again_goes_on_there(place: Place, builder: Builder) -> None:
+    builder.refuse("stub")
+    reply = place.run(write(NEW), write("stub/x"))
+    head = place.repo.branches()[BRANCH]
+    assert reply["accepted"] is False
+    assert f"the branch {BRANCH} is pushed at {head[:12]}, but not every image is published" in reply["because"]
+    assert f"Published: {REGISTRY}/acme.parts/sup.007.wid/backend:" in reply["because"]
+    assert "Not published: " in reply["because"]
+    assert "cannot build stub" in reply["because"]
+    builder.refuse()
+    again = place.run(write("backend/never"))
+    assert again["accepted"] is True
+    assert len(again["images"]) == 2
+    assert place.repo.branches()[BRANCH] == head
+    assert len(place.recorded("session", "start")) == 1
+
+
+def test_asking_the_same_actor_again_goes_on_at_the_images_too(place: Place, builder: Builder) -> None:
+    builder.refuse("backend")
+    engine = place.engine(write(NEW))
+    assert place.ask(engine)["accepted"] is False
+    builder.refuse()
+    assert place.ask(engine)["accepted"] is True
+    assert len(place.recorded("session", "start")) == 1
+
+
+def test_images_that_are_off_are_said_to_be(tmp_path: Path, builder: Builder) -> None:
+    with publishing(tmp_path, builder, IMAGES="off") as place:
+        assert place.run(write(NEW)) == {"accepted": True, "branch": BRANCH, "images": []}
+        assert place.recorded("images-off")[0]["components"] == ["backend"]
+        assert not builder.builds
+
+
+MISSING = {
+    "no registry": ({"IMAGE_REGISTRY": ""}, "IMAGE_REGISTRY is not set"),
+    "no builder's address": ({"BUILDKIT_HOST": ""}, "BUILDKIT_HOST is not set"),
+    "no buildctl": ({"PATH": "/usr/bin:/bin"}, "the program 'buildctl' was not found"),
+}
+
+
+@pytest.mark.parametrize("what", MISSING)
+def test_what_publishing_needs_is_told_before_a_session(tmp_path: Path, builder: Builder, what: str) -> None:
+    settings, told = MISSING[what]
+    with publishing(tmp_path, builder, **settings) as place:
+        with pytest.raises(ActorError, match=told) as raised:
+            place.run(write(NEW))
+        assert raised.value.code is Code.UNFIT
+        assert not place.session_ran
+
+
+def test_a_daemon_that_does_not_answer_is_told_before_a_session(place: Place, builder: Builder) -> None:
+    (builder.desk / "workers").write_text("1")
+    with pytest.raises(ActorError, match="the BuildKit daemon does not answer") as raised:
+        place.run(write(NEW))
+    assert raised.value.where == HOST
+    assert not place.session_ran
+
+
+def test_a_missing_tag_is_told_with_the_command_that_makes_it(place: Place) -> None:
+    place.repo.git("tag", "-d", "acme.parts.cap.sup.007.wid-stub/v0.1.0")
+    base = place.repo.sha("main")
+    because = place.refused(write(NEW))
+    assert f"run and push: git tag acme.parts.cap.sup.007.wid-stub/v0.1.0 {base[:12]}" in because
+    assert "-backend/v" not in because
+    assert not place.session_ran
+    place.repo.git("tag", "acme.parts.cap.sup.007.wid-stub/v0.1.0", base)
+    assert place.run(write(NEW))["accepted"] is True
+
+
+def test_a_tag_that_is_no_version_does_not_count(place: Place) -> None:
+    base = place.repo.sha("main")
+    place.repo.git("tag", "-d", "acme.parts.cap.sup.007.wid-stub/v0.1.0")
+    place.repo.git("tag", "acme.parts.cap.sup.007.wid-stub/version-one", base)
+    assert "no version tag is reachable" in place.refused(write(NEW))
+
+
+def test_a_missing_dockerfile_is_told_before_a_session(tmp_path: Path, builder: Builder) -> None:
+    files = {name: text for name, text in CAPABILITY_FILES.items() if name != "stub/Dockerfile"}
+    with publishing(tmp_path, builder, files=files) as place:
+        assert "these Dockerfiles are not in the repository" in (because := place.refused(write(NEW)))
+        assert "stub: stub/Dockerfile" in because
+        assert not place.session_ran
+
+
+def test_the_nearest_tag_of_a_remediation_still_versions_its_image(place: Place) -> None:
+    place.run(write(NEW))
+    [image] = place.run(write(NEW, "v = 2\n"), remediation_context="again")["images"]
+    assert image.endswith(f"backend:0.1.0-task-1-{place.repo.git('rev-parse', '--short=7', BRANCH)}")

@@ -1,0 +1,157 @@
+"""Who waits, who joins and what is kept, with real threads and no sleeping."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from foundry_implementation_actor.runs.inline import InlineRuns, Turnstile
+
+Answer = dict[str, Any]
+
+
+def started(target: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=target)
+    thread.start()
+    return thread
+
+
+def waiting_in(turnstile: Turnstile, count: int) -> None:
+    """Wait until so many callers stand in line; the line is the one thing to look at."""
+    limit = threading.Event()
+    for _ in range(10_000):
+        if len(turnstile._waiting) >= count:
+            return
+        limit.wait(0.001)
+    raise AssertionError(f"{len(turnstile._waiting)} of {count} wait")
+
+
+def test_those_who_wait_enter_in_the_order_in_which_they_came() -> None:
+    turnstile, entered = Turnstile(1), list[int]()
+
+    def come(number: int) -> None:
+        with turnstile.inside():
+            entered.append(number)
+
+    threads = []
+    with turnstile.inside():
+        for number in range(8):
+            threads.append(started(lambda number=number: come(number)))
+            waiting_in(turnstile, number + 1)
+    for thread in threads:
+        thread.join()
+    assert entered == list(range(8))
+
+
+def test_nobody_slips_in_between_one_who_leaves_and_one_who_waits() -> None:
+    turnstile, entered = Turnstile(1), list[str]()
+    released = threading.Event()
+
+    def wait_in_line() -> None:
+        with turnstile.inside():
+            entered.append("waiter")
+            released.wait(30)
+
+    with turnstile.inside():
+        waiter = started(wait_in_line)
+        waiting_in(turnstile, 1)
+    late = started(lambda: late_comes(turnstile, entered))
+    waiting_in(turnstile, 1)
+    released.set()
+    waiter.join()
+    late.join()
+    assert entered == ["waiter", "late"]
+
+
+def late_comes(turnstile: Turnstile, entered: list[str]) -> None:
+    with turnstile.inside():
+        entered.append("late")
+
+
+def test_a_place_is_given_back_by_one_who_leaves_with_an_error() -> None:
+    turnstile = Turnstile(1)
+    with pytest.raises(ValueError, match="x"), turnstile.inside():
+        raise ValueError("x")
+    with turnstile.inside():
+        pass
+
+
+def test_never_more_runs_at_once_than_allowed_and_all_of_twenty_callers_get_their_answer() -> None:
+    runs, lock = InlineRuns(3), threading.Lock()
+    inside, most = 0, 0
+    full = threading.Barrier(3, timeout=30)
+
+    def work(number: int) -> tuple[Answer, bool]:
+        nonlocal inside, most
+        with lock:
+            inside += 1
+            most = max(most, inside)
+        if number < 3:
+            full.wait()  # passes only when three are inside together
+        with lock:
+            inside -= 1
+        return {"number": number}, False
+
+    with ThreadPoolExecutor(20) as pool:
+        jobs = [pool.submit(runs.answer, str(n), lambda n=n: work(n)) for n in range(20)]
+        assert [job.result(30) for job in jobs] == [{"number": n} for n in range(20)]
+    assert most == 3
+
+
+def test_callers_of_one_run_join_it_and_each_gets_a_dict_of_its_own() -> None:
+    runs, calls, go = InlineRuns(4), list[int](), threading.Event()
+
+    def work() -> tuple[Answer, bool]:
+        calls.append(1)
+        go.wait(30)
+        return {"ok": True}, True
+
+    with ThreadPoolExecutor(5) as pool:
+        jobs = [pool.submit(runs.answer, "key", work) for _ in range(5)]
+        go.set()
+        answers = [job.result(30) for job in jobs]
+    answers[0]["ok"] = "changed"
+    assert answers[1:] == [{"ok": True}] * 4
+    assert runs.answer("key", work) == {"ok": True}
+    assert calls == [1]
+
+
+def test_an_answer_that_is_not_worth_keeping_is_worked_for_again() -> None:
+    runs, calls = InlineRuns(1), list[int]()
+
+    def work() -> tuple[Answer, bool]:
+        calls.append(1)
+        return {"n": len(calls)}, False
+
+    assert [runs.answer("key", work)["n"] for _ in range(3)] == [1, 2, 3]
+
+
+def test_an_error_reaches_everybody_who_joined_and_is_not_kept() -> None:
+    runs, go = InlineRuns(2), threading.Event()
+
+    def broken() -> tuple[Answer, bool]:
+        go.wait(30)
+        raise RuntimeError("broken")
+
+    with ThreadPoolExecutor(3) as pool:
+        jobs = [pool.submit(runs.answer, "key", broken) for _ in range(3)]
+        go.set()
+        assert [str(job.exception(30)) for job in jobs] == ["broken"] * 3
+    assert runs.answer("key", lambda: ({"ok": True}, True)) == {"ok": True}
+
+
+def test_only_the_latest_answers_are_kept() -> None:
+    runs, calls = InlineRuns(1), list[str]()
+
+    def ask(key: str) -> None:
+        runs.answer(key, lambda: (calls.append(key) or {}, True))
+
+    for number in range(300):
+        ask(str(number))
+    ask("299")
+    ask("0")
+    assert calls[300:] == ["0"]
