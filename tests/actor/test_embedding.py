@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from papeete_actor_synchronous_messaging.actor import Actor, Refusal
@@ -41,21 +42,30 @@ def mailbox(place: Place, monkeypatch: pytest.MonkeyPatch) -> InProcessMailbox:
     return mailbox
 
 
+def ask(mailbox: InProcessMailbox, verb: str, door: str, payload: dict[str, Any]) -> Any:
+    [name] = mailbox.addressees()
+    return mailbox.deliver(from_="me", to=name, verb=verb, door=door, payload=payload)
+
+
 def test_four_lines_make_an_actor_that_implements(place: Place, mailbox: InProcessMailbox) -> None:
-    reply = mailbox.send(to=next(iter(mailbox._actors)), verb="request", door="implement-task", payload=task(), from_="me")
+    reply = ask(mailbox, verb="request", door="implement-task", payload=task())
     assert reply == {"accepted": True, "branch": BRANCH, "images": []}
     assert place.repo.sha(BRANCH)
 
 
 def test_the_same_actor_assesses_without_a_handler(mailbox: InProcessMailbox) -> None:
-    reply = mailbox.send(to=next(iter(mailbox._actors)), verb="query", door="assess-task", payload=question(), from_="me")
+    reply = ask(mailbox, verb="query", door="assess-task", payload=question())
     assert reply["feasible"] is True
 
 
-@pytest.mark.parametrize("wrong", [{"title": 3}, {"unknown": 1}, {"definition_of_done": []}, {"definition_of_done": [{}, None, 3]}])
-def test_a_payload_that_is_wrong_is_refused_by_the_membrane(mailbox: InProcessMailbox, wrong: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "wrong", [{"title": 3}, {"unknown": 1}, {"definition_of_done": []}, {"definition_of_done": [{}, None, 3]}]
+)
+def test_a_payload_that_is_wrong_is_refused_by_the_membrane(
+    mailbox: InProcessMailbox, wrong: dict[str, object]
+) -> None:
     with pytest.raises(Refusal):
-        mailbox.send(to=next(iter(mailbox._actors)), verb="request", door="implement-task", payload=task(**wrong), from_="me")
+        ask(mailbox, verb="request", door="implement-task", payload=task(**wrong))
 
 
 def test_every_public_name_is_there() -> None:
@@ -74,7 +84,8 @@ def test_importing_the_package_pulls_in_no_server_no_telemetry_and_little_else()
 
 def test_making_the_engine_pulls_in_no_server_and_no_telemetry(place: Place) -> None:
     look = (
-        "import sys; from foundry_implementation_actor import *; config = CapabilityConfig.load(sys.argv[1]);"
+        "import sys; from foundry_implementation_actor import CapabilityConfig, ClaudeCodeEngine, make_implement_task;"
+        " config = CapabilityConfig.load(sys.argv[1]);"
         " ClaudeCodeEngine(config), make_implement_task(config);"
         " print([m for m in sys.modules if m.split('.')[0] in ('starlette', 'uvicorn', 'opentelemetry')])"
     )
@@ -102,7 +113,13 @@ def test_the_settings_keywords_make_the_same_engine(place: Place) -> None:
     assert ClaudeCodeEngine(CapabilityConfig.load(place.folder), **settings.engine_kwargs()).name == "claude-code"
 
 
-PROMPTS = ["", "hello", "verb: request\ndoor: other\n{}", "verb: request\ndoor: implement-task\nnot json", "verb: request\ndoor: implement-task\n[]"]
+PROMPTS = [
+    "",
+    "hello",
+    "verb: request\ndoor: other\n{}",
+    "verb: request\ndoor: implement-task\nnot json",
+    "verb: request\ndoor: implement-task\n[]",
+]
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
@@ -113,7 +130,9 @@ def test_a_prompt_that_is_not_the_frameworks_is_refused(place: Place, prompt: st
 
 
 @pytest.mark.parametrize("judged", [None, {}, {"accepted": True}, {"accepted": False, "because": "x", "more": 1}])
-def test_a_handler_that_is_given_no_finished_run_says_what_to_register(place: Place, judged: dict[str, object] | None) -> None:
+def test_a_handler_that_is_given_no_finished_run_says_what_to_register(
+    place: Place, judged: dict[str, object] | None
+) -> None:
     handle = make_implement_task(CapabilityConfig.load(place.folder))
     with pytest.raises(HandlerError, match=r"register ClaudeCodeEngine\(config\) as engine 'claude-code'"):
         handle(None, {}, "me", judged=judged)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,12 +79,17 @@ def builder(tmp_path: Path) -> Builder:
     return Builder(tmp_path / "builder")
 
 
-def publishing(base: Path, builder: Builder, *, files: Files = CAPABILITY_FILES, sidecar: str = SIDECAR, **more: str) -> Place:
-    import os
-
-    settings = {"IMAGES": "on", "IMAGE_REGISTRY": REGISTRY, "BUILDKIT_HOST": HOST, "DOCKER_CONFIG": "/docker", **more}
-    settings.setdefault("PATH", f"{builder.bin}:{os.environ['PATH']}")
-    return Place(base / "place", files=files, sidecar=sidecar, local=True, **settings)
+def publishing(
+    base: Path,
+    builder: Builder,
+    *,
+    files: Files = CAPABILITY_FILES,
+    sidecar: str = SIDECAR,
+    more: Mapping[str, str] = {},
+) -> Place:
+    settings = {"IMAGES": "on", "IMAGE_REGISTRY": REGISTRY, "BUILDKIT_HOST": HOST, "DOCKER_CONFIG": "/docker"}
+    settings |= {"PATH": f"{builder.bin}:{os.environ['PATH']}", **more}
+    return Place(base / "place", files=files, sidecar=sidecar, local=True, settings=settings)
 
 
 @pytest.fixture
@@ -112,10 +118,14 @@ def test_two_touched_components_are_two_images_of_one_commit(place: Place, build
     assert len(builder.builds) == 2
 
 
-def test_images_are_built_from_the_exported_commit_and_not_from_the_sessions_tree(tmp_path: Path, builder: Builder) -> None:
+def test_images_are_built_from_the_exported_commit_and_not_from_the_sessions_tree(
+    tmp_path: Path, builder: Builder
+) -> None:
     files = {**CAPABILITY_FILES, ".gitignore": "*.log\n"}
     with publishing(tmp_path, builder, files=files) as place:
-        place.run(write("backend/secret.log"), write(NEW), shell("chmod +x backend/price.py; touch -t 200001010000 backend/*"))
+        place.run(
+            write("backend/secret.log"), write(NEW), shell("chmod +x backend/price.py; touch -t 200001010000 backend/*")
+        )
         [build] = builder.builds
         assert build.files == {*files, NEW, "actor-agentic-context.yaml"}
         assert not build.cwd.is_relative_to(place.state / "tree")
@@ -136,11 +146,18 @@ def test_the_builder_gets_its_own_settings_and_no_secret_of_the_actor(place: Pla
     [build] = builder.builds
     assert build.env["BUILDKIT_HOST"] == HOST
     assert build.env["DOCKER_CONFIG"] == "/docker"
-    assert set(build.env) - {"LC_CTYPE", "PWD", "OLDPWD", "SHLVL", "_"} == {"PATH", "HOME", "BUILDKIT_HOST", "DOCKER_CONFIG"}
+    assert set(build.env) - {"LC_CTYPE", "PWD", "OLDPWD", "SHLVL", "_"} == {
+        "PATH",
+        "HOME",
+        "BUILDKIT_HOST",
+        "DOCKER_CONFIG",
+    }
 
 
 def test_a_component_whose_name_differs_from_its_path_is_published(tmp_path: Path, builder: Builder) -> None:
-    sidecar = SIDECAR.replace("path: backend/\n    dockerfile: backend/", "path: src/server/\n    dockerfile: deploy/server/")
+    sidecar = SIDECAR.replace(
+        "path: backend/\n    dockerfile: backend/", "path: src/server/\n    dockerfile: deploy/server/"
+    )
     files = {name.replace("backend/", "src/server/"): text for name, text in CAPABILITY_FILES.items()}
     files["deploy/server/Dockerfile"] = "FROM scratch\n"
     with publishing(tmp_path, builder, files=files, sidecar=sidecar) as place:
@@ -164,7 +181,9 @@ def test_a_component_that_the_session_made_is_published(tmp_path: Path, builder:
         assert "/stub:0.1.0-task-1-" in image
 
 
-@pytest.mark.parametrize("how", [{"delete": "backend/Dockerfile"}, shell("rm backend/Dockerfile; mkdir backend/Dockerfile")])
+@pytest.mark.parametrize(
+    "how", [{"delete": "backend/Dockerfile"}, shell("rm backend/Dockerfile; mkdir backend/Dockerfile")]
+)
 def test_a_change_that_takes_a_components_dockerfile_away_is_refused(place: Place, how: dict[str, str]) -> None:
     because = place.refused(how, write(NEW))
     assert "backend: backend/Dockerfile" in because
@@ -176,7 +195,9 @@ def test_a_new_component_without_a_dockerfile_is_refused(tmp_path: Path, builder
         assert "stub: stub/Dockerfile" in place.refused(write("stub/x"))
 
 
-def test_one_failing_image_is_told_with_what_was_delivered_and_asking_again_goes_on_there(place: Place, builder: Builder) -> None:
+def test_one_failing_image_is_told_with_what_was_delivered_and_asking_again_goes_on_there(
+    place: Place, builder: Builder
+) -> None:
     builder.refuse("stub")
     reply = place.run(write(NEW), write("stub/x"))
     head = place.repo.branches()[BRANCH]
@@ -203,7 +224,7 @@ def test_asking_the_same_actor_again_goes_on_at_the_images_too(place: Place, bui
 
 
 def test_images_that_are_off_are_said_to_be(tmp_path: Path, builder: Builder) -> None:
-    with publishing(tmp_path, builder, IMAGES="off") as place:
+    with publishing(tmp_path, builder, more={"IMAGES": "off"}) as place:
         assert place.run(write(NEW)) == {"accepted": True, "branch": BRANCH, "images": []}
         assert place.recorded("images-off")[0]["components"] == ["backend"]
         assert not builder.builds
@@ -219,7 +240,7 @@ MISSING = {
 @pytest.mark.parametrize("what", MISSING)
 def test_what_publishing_needs_is_told_before_a_session(tmp_path: Path, builder: Builder, what: str) -> None:
     settings, told = MISSING[what]
-    with publishing(tmp_path, builder, **settings) as place:
+    with publishing(tmp_path, builder, more=settings) as place:
         with pytest.raises(ActorError, match=told) as raised:
             place.run(write(NEW))
         assert raised.value.code is Code.UNFIT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -37,6 +38,7 @@ class Held:
 
     def hear(self) -> str:
         """The next word, as soon as it is said."""
+        assert select.select([self._descriptors[0]], [], [], 60)[0], "no session said anything for a minute"
         return os.read(self._descriptors[0], 1).decode()
 
     def let_go(self, sessions: int = 1) -> None:
@@ -58,8 +60,8 @@ def held(tmp_path: Path) -> Iterator[Held]:
 
 @contextlib.contextmanager
 def serving(folder: Path, held: Held) -> Iterator[tuple[Place, Serving]]:
-    with Place(folder / "place", local=True, MAX_SESSIONS=str(AT_ONCE)) as place:
-        environment = place.environment(held.step, write("backend/new.py"))
+    with Place(folder / "place", local=True) as place:
+        environment = place.environment(held.step, write("backend/new.py"), MAX_SESSIONS=str(AT_ONCE))
         with Serving(place.folder, environment) as actor:
             yield place, actor
 
@@ -71,15 +73,17 @@ def test_twenty_callers_at_once_are_all_answered_two_sessions_at_a_time(tmp_path
         together.wait()
         return actor.call("implement-task", task(task_id=f"TASK-{number}"))
 
-    with serving(tmp_path, held) as (place, actor), ThreadPoolExecutor(CALLERS) as callers:
+    with ThreadPoolExecutor(CALLERS) as callers, serving(tmp_path, held) as (place, actor):
         calls = [callers.submit(call, number) for number in range(CALLERS)]
         said = "".join(held.hear() for _ in range(AT_ONCE))
         assert actor.health() == (200, {"status": "ok"})
         assert not any(waiting.done() for waiting in calls)
+        held.let_go()
         while said.count("-") < CALLERS:
-            if said.endswith("+"):
-                held.let_go()
             said += held.hear()
+            if said.endswith("+"):
+                # One goes whenever one comes, so that all places are taken until the last has come.
+                held.let_go(AT_ONCE if said.count("+") == CALLERS else 1)
         replies = [done.result() for done in as_completed(calls)]
         assert sorted(place.repo.branches()) == sorted(["main", *(f"impl/TASK-{n}" for n in range(CALLERS))])
     assert [reply.status for reply in replies] == [200] * CALLERS
@@ -91,7 +95,7 @@ def test_twenty_callers_at_once_are_all_answered_two_sessions_at_a_time(tmp_path
 
 
 def test_the_same_request_twice_at_once_is_one_session(tmp_path: Path, held: Held) -> None:
-    with serving(tmp_path, held) as (_, actor), ThreadPoolExecutor(2) as callers:
+    with ThreadPoolExecutor(2) as callers, serving(tmp_path, held) as (_, actor):
         calls = [callers.submit(actor.call, "implement-task", task()) for _ in range(2)]
         assert held.hear() == "+"
         held.let_go(2)

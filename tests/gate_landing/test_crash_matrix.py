@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -48,8 +49,7 @@ def test_killed_at_every_step_all_files_are_old_or_all_are_new(tmp_path: Path, w
     while True:
         root = lay(tmp_path / str(number), old)
         times = {name: facts(root / name) for name in old}
-        dying = dying_at(number)
-        if not killed(lambda root=root, dying=dying: landing(root, old, new, dying)):
+        if not killed(partial(landing, root, old, new, dying_at(number))):
             break
         landed = settle(root, old, new)
         seen.add(landed)
@@ -86,7 +86,7 @@ def test_the_next_landing_undoes_what_a_killed_one_left(tmp_path: Path) -> None:
 
 def test_recover_leaves_what_somebody_else_wrote_meanwhile_and_says_so(tmp_path: Path) -> None:
     root = lay(tmp_path)
-    steps = []
+    steps: list[str] = []
     landing(lay(tmp_path / "steps"), OLD, NEW, steps.append)
     assert killed(lambda: landing(root, OLD, NEW, dying_at(steps.index("renamed") + 1)))
     (root / "src/a.py").write_bytes(b"by hand")

@@ -190,7 +190,7 @@ def test_a_file_that_may_not_be_written_is_an_unfit_host_and_is_untouched(tmp_pa
 def full_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "small"
     place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "none", place]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(place)]
     if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
         pytest.skip("only root may mount a small filesystem here")
     yield place

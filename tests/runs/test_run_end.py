@@ -132,8 +132,8 @@ def test_a_link_among_the_run_folders_is_not_followed_when_they_are_swept(tmp_pa
 
 
 def test_a_session_that_locks_its_own_directories_is_cleared_up_after(place: Place) -> None:
-    steps = shell("mkdir -p backend/a/b; echo x > backend/a/b/c; chmod 500 backend/a/b backend/a backend; mkdir -p ~/x/y; chmod 0 ~/x")
-    assert place.landed(steps).changes == {"backend/a/b/c": "A"}
+    work = "mkdir -p backend/a/b; echo x > backend/a/b/c; chmod 500 backend/a/b backend/a backend"
+    assert place.landed(shell(f"{work}; mkdir -p ~/x/y; chmod 0 ~/x")).changes == {"backend/a/b/c": "A"}
     assert not folders(place)
 
 

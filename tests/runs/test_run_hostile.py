@@ -120,7 +120,11 @@ def test_nothing_that_a_session_configures_is_run_by_the_actor(tmp_path: Path, w
     git_dir = ARMED[where]
     init = "" if git_dir in {".git", "backend/bare.git"} else f"git init -q {Path(git_dir).parent};"
     with Place(tmp_path / "place", files=files) as place:
-        steps = [shell(f"{init} {trap.set_in(git_dir)}"), write("backend/.gitattributes", "* filter=evil diff=evil\n"), write(NEW)]
+        steps = [
+            shell(f"{init} {trap.set_in(git_dir)}"),
+            write("backend/.gitattributes", "* filter=evil diff=evil\n"),
+            write(NEW),
+        ]
         landed = place.landed(*steps)
         assert trap.sprung() == set()
         assert landed.read(NEW) == "x = 1"
@@ -206,7 +210,11 @@ def test_a_session_finds_the_token_nowhere(tmp_path: Path, door: str) -> None:
     with Place(tmp_path, token=token) as place:
         (tmp_path / "look.py").write_text(LOOK.format(reversed=token[::-1], state=str(place.state)))
         answer = {"answer": {"feasible": True}}
-        steps = (shell(f"python3 {tmp_path}/look.py; env; git remote -v; git config --list --show-origin"), write(NEW), answer)
+        steps = (
+            shell(f"python3 {tmp_path}/look.py; env; git remote -v; git config --list --show-origin"),
+            write(NEW),
+            answer,
+        )
         actor = place.command(door, "--json", steps=steps)
         _, errors = actor.communicate(timeout=60)
         records = [json.loads(line) for line in errors.splitlines()]

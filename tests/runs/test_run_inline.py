@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ def test_those_who_wait_enter_in_the_order_in_which_they_came() -> None:
     threads = []
     with turnstile.inside():
         for number in range(8):
-            threads.append(started(lambda number=number: come(number)))
+            threads.append(started(partial(come, number)))
             waiting_in(turnstile, number + 1)
     for thread in threads:
         thread.join()
@@ -97,7 +98,7 @@ def test_never_more_runs_at_once_than_allowed_and_all_of_twenty_callers_get_thei
         return {"number": number}, False
 
     with ThreadPoolExecutor(20) as pool:
-        jobs = [pool.submit(runs.answer, str(n), lambda n=n: work(n)) for n in range(20)]
+        jobs = [pool.submit(runs.answer, str(n), partial(work, n)) for n in range(20)]
         assert [job.result(30) for job in jobs] == [{"number": n} for n in range(20)]
     assert most == 3
 
@@ -147,8 +148,12 @@ def test_an_error_reaches_everybody_who_joined_and_is_not_kept() -> None:
 def test_only_the_latest_answers_are_kept() -> None:
     runs, calls = InlineRuns(1), list[str]()
 
+    def work(key: str) -> tuple[Answer, bool]:
+        calls.append(key)
+        return {}, True
+
     def ask(key: str) -> None:
-        runs.answer(key, lambda: (calls.append(key) or {}, True))
+        runs.answer(key, partial(work, key))
 
     for number in range(300):
         ask(str(number))

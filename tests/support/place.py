@@ -72,7 +72,7 @@ class Place:
         tags: tuple[str, ...] = IMAGE_TAGS,
         token: str = TOKEN,
         local: bool = False,
-        **settings: str,
+        settings: Mapping[str, str] = {},
     ) -> None:
         self.base = base
         self.state = base / "state"
@@ -95,6 +95,11 @@ class Place:
         self.server.__exit__(*exc)
         assert not self.server.errors
 
+    @property
+    def config(self) -> CapabilityConfig:
+        """The sidecar of the actors here, as it is now."""
+        return CapabilityConfig.load(self.folder)
+
     def environment(self, *sessions: Step, **settings: str) -> dict[str, str]:
         """The environment of an actor that plays these steps, or these whole sessions, each a mapping."""
         return {
@@ -111,7 +116,7 @@ class Place:
     def engine(self, *steps: Step, **settings: str) -> ClaudeCodeEngine:
         """A freshly started actor's engine that plays these steps in every session."""
         settings_read = Settings.from_env(self.environment(*steps, **settings))
-        return ClaudeCodeEngine(CapabilityConfig.load(self.folder), settings=settings_read, sink=self._keep)
+        return ClaudeCodeEngine(self.config, settings=settings_read, sink=self._keep)
 
     def command(self, door: str, *options: str, steps: tuple[Step, ...] = (), **settings: str) -> Started:
         """Start the command line as a process of its own: its door, options and, for a door, a task file."""
@@ -143,12 +148,12 @@ class Place:
 
     def ask(self, engine: ClaudeCodeEngine, **fields: Any) -> Reply:
         """Put one task to a running actor."""
-        return answer_once(self.folder, engine.config, engine, Door.IMPLEMENT, task(**fields))
+        return answer_once(self.folder, self.config, engine, Door.IMPLEMENT, task(**fields))
 
     def assess(self, *steps: Step, settings: Mapping[str, str] | None = None, **fields: Any) -> Reply:
         """Start an actor and ask whether a task can be done."""
         engine = self.engine(*steps, **(settings or {}))
-        return answer_once(self.folder, engine.config, engine, Door.ASSESS, question(**fields))
+        return answer_once(self.folder, self.config, engine, Door.ASSESS, question(**fields))
 
     def refused(self, *steps: Step, **how: Any) -> str:
         """As `run`, for a task that must be refused without a trace on the forge: the reason."""

@@ -54,7 +54,7 @@ def spy(tmp_path: Path) -> Path:
 
 
 def test_the_token_is_in_no_argv_and_no_environment_of_a_whole_run(tmp_path: Path, spy: Path) -> None:
-    with Place(tmp_path / "place", PATH=f"{spy}:{os.environ['PATH']}") as place:
+    with Place(tmp_path / "place", settings={"PATH": f"{spy}:{os.environ['PATH']}"}) as place:
         place.landed(write("backend/x"))
     notes = [note.read_text() for note in (tmp_path / "notes").iterdir()]
     assert any("push" in note.splitlines() for note in notes)
@@ -77,8 +77,12 @@ def test_two_logins_at_once_do_not_mix(forge: GitServer, tmp_path: Path) -> None
     assert [git.remotely(one, "ls-remote", one.url).ok for one in (good, bad, good)] == [True, False, True]
 
 
-def test_configuration_of_the_user_and_the_environment_is_not_read(forge: GitServer, tmp_path: Path, home: Path) -> None:
-    (home / ".gitconfig").write_text(f'[url "file:///nowhere/"]\n\tinsteadOf = {forge.url}\n[alias]\n\tls-remote = !false\n')
+def test_configuration_of_the_user_and_the_environment_is_not_read(
+    forge: GitServer, tmp_path: Path, home: Path
+) -> None:
+    (home / ".gitconfig").write_text(
+        f'[url "file:///nowhere/"]\n\tinsteadOf = {forge.url}\n[alias]\n\tls-remote = !false\n'
+    )
     git = fresh_git(tmp_path, HOME=str(home))
     assert git.remotely(remote(forge), "ls-remote", remote(forge).url).ok
 
@@ -107,7 +111,7 @@ def test_git_that_takes_too_long_is_told_with_the_variable_to_raise(tmp_path: Pa
     (folder / "git").write_text("#!/bin/sh\nexec sleep 600\n")
     (folder / "git").chmod(0o755)
     git = Git(tmp_path, {"PATH": f"{folder}:{os.environ['PATH']}"}, 0.1)
-    with pytest.raises(ActorError, match="git status did not end within 0.1 s; raise CLONE_TIMEOUT_S"):
+    with pytest.raises(ActorError, match=r"git status did not end within 0\.1 s; raise CLONE_TIMEOUT_S"):
         git.text("status")
 
 

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,10 +21,12 @@ from support.processes import ends
 
 SH = "/bin/sh"
 
+Runner = Callable[[Command], Completed]
+
 
 def command(tmp_path: Path, *argv: str, **how: object) -> Command:
-    given = {"cwd": tmp_path, "env": {"PATH": os.environ["PATH"]}, "timeout_s": 30.0, **how}
-    return Command(argv, **given)  # type: ignore[arg-type] - fields of Command, by name
+    given: dict[str, Any] = {"cwd": tmp_path, "env": {"PATH": os.environ["PATH"]}, "timeout_s": 30.0, **how}
+    return Command(argv, **given)
 
 
 def contained(tmp_path: Path, line: str, **how: object) -> Completed:
@@ -41,7 +45,7 @@ def pid_in(path: Path) -> int:
 
 
 def open_descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def test_output_exit_code_and_both_streams_come_back(tmp_path: Path) -> None:
@@ -71,7 +75,7 @@ ESCAPES = {
     "in the background": "sleep 600 & echo $! > pid",
     "in a session of its own": "setsid sleep 600 & echo $! > pid",
     "by a double fork": "(setsid sh -c 'sleep 600 & echo $! > pid; wait' &) ; until [ -s pid ]; do :; done",
-    "ignoring every polite signal": "(trap '' TERM INT HUP; sleep 600 & echo $! > pid; wait) & until [ -s pid ]; do :; done",
+    "ignoring polite signals": "(trap '' TERM INT; sleep 600 & echo $! > pid; wait) & until [ -s pid ]; do :; done",
     "stopped": "sleep 600 & echo $! > pid; kill -STOP $!",
     "holding stdout open": "sleep 600 >&1 2>&1 & echo $! > pid",
 }  # fmt: skip
@@ -101,7 +105,9 @@ def test_a_program_that_prints_without_end_is_killed_at_the_limit(tmp_path: Path
 
 
 def test_both_streams_count_towards_the_output_limit(tmp_path: Path) -> None:
-    assert contained(tmp_path, "head -c 600 /dev/zero; head -c 600 /dev/zero >&2", output_limit=1000).ended is Ended.OUTPUT
+    assert (
+        contained(tmp_path, "head -c 600 /dev/zero; head -c 600 /dev/zero >&2", output_limit=1000).ended is Ended.OUTPUT
+    )
     assert contained(tmp_path, "head -c 500 /dev/zero; head -c 500 /dev/zero >&2", output_limit=1000).ok
 
 
@@ -136,18 +142,20 @@ from pathlib import Path
 from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.system.process import run_contained
 line = "setsid sleep 600 & echo $! > inner; echo $$ > pid; kill -9 $(cat actor); sleep 600"
-run_contained(Command(("/bin/sh", "-c", line), cwd=Path({str(tmp_path)!r}), env={{"PATH": {os.environ["PATH"]!r}}}, timeout_s=60))
+env = {{"PATH": {os.environ["PATH"]!r}}}
+run_contained(Command(("/bin/sh", "-c", line), cwd=Path({str(tmp_path)!r}), env=env, timeout_s=60))
 """
-    actor = subprocess.Popen(["/bin/sh", "-c", 'echo $$ > actor; exec "$0" -c "$1"', sys.executable, script], cwd=tmp_path)
+    argv = ["/bin/sh", "-c", 'echo $$ > actor; exec "$0" -c "$1"', sys.executable, script]
+    actor = subprocess.Popen(argv, cwd=tmp_path)
     assert actor.wait(30) == -signal.SIGKILL
     assert ends(pid_in(tmp_path / "pid"))
     assert ends(pid_in(tmp_path / "inner"))
 
 
 @pytest.mark.parametrize("runner", [run, run_contained])
-def test_a_program_that_is_not_there_is_an_unfit_host(tmp_path: Path, runner: object) -> None:
+def test_a_program_that_is_not_there_is_an_unfit_host(tmp_path: Path, runner: Runner) -> None:
     with pytest.raises(ActorError, match="'no-such-program' was not found") as raised:
-        runner(command(tmp_path, "no-such-program"))  # type: ignore[operator] - one of two functions
+        runner(command(tmp_path, "no-such-program"))
     assert raised.value.code is Code.UNFIT
 
 
@@ -159,18 +167,18 @@ UNSTARTABLE = {
 
 @pytest.mark.parametrize("runner", [run, run_contained])
 @pytest.mark.parametrize("what", UNSTARTABLE)
-def test_a_program_that_cannot_be_started_is_an_error_that_says_so(tmp_path: Path, runner: object, what: str) -> None:
+def test_a_program_that_cannot_be_started_is_an_error_that_says_so(tmp_path: Path, runner: Runner, what: str) -> None:
     before = open_descriptors()
     with pytest.raises(ActorError, match="could not be started") as raised:
-        runner(command(tmp_path, *UNSTARTABLE[what]))  # type: ignore[operator] - one of two functions
+        runner(command(tmp_path, *UNSTARTABLE[what]))
     assert raised.value.code is Code.UNFIT
     assert open_descriptors() == before
 
 
 @pytest.mark.parametrize("runner", [run, run_contained])
-def test_a_working_directory_that_is_gone_is_an_error_that_says_so(tmp_path: Path, runner: object) -> None:
-    with pytest.raises(ActorError, match="could not be started.*gone"):
-        runner(command(tmp_path, "true", cwd=tmp_path / "gone"))  # type: ignore[operator] - one of two functions
+def test_a_working_directory_that_is_gone_is_an_error_that_says_so(tmp_path: Path, runner: Runner) -> None:
+    with pytest.raises(ActorError, match=r"could not be started.*gone"):
+        runner(command(tmp_path, "true", cwd=tmp_path / "gone"))
 
 
 def test_a_file_that_is_no_program_ends_with_126(tmp_path: Path) -> None:

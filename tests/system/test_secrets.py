@@ -8,10 +8,11 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foundry_implementation_actor.system.secrets import HIDDEN, credential, finder, redactor
@@ -19,7 +20,7 @@ from foundry_implementation_actor.system.secrets import HIDDEN, credential, find
 TEXT = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs", "Cc")), max_size=40)
 SECRETS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=10, max_size=60)
 
-FORMS = {
+FORMS: dict[str, Callable[[str], str]] = {
     "as it stands": lambda secret: secret,
     "in a URL": lambda secret: quote(secret, safe=""),
     "in a URL's path": quote,
@@ -30,6 +31,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
+@settings(deadline=None)
 @given(secret=SECRETS, before=TEXT, after=TEXT)
 def test_a_secret_is_hidden_in_every_form(form: str, secret: str, before: str, after: str) -> None:
     written = FORMS[form](secret)
@@ -38,12 +40,13 @@ def test_a_secret_is_hidden_in_every_form(form: str, secret: str, before: str, a
 
 
 @pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@settings(deadline=None)
 @given(secret=SECRETS, before=st.binary(max_size=20), after=st.binary(max_size=20))
 def test_a_secret_is_hidden_wherever_it_stands_in_a_base64_text(
-    encode: object, secret: str, before: bytes, after: bytes
+    encode: Callable[[bytes], bytes], secret: str, before: bytes, after: bytes
 ) -> None:
     """Every group of four characters that holds nothing but the secret is gone."""
-    whole = encode(before + secret.encode() + after).decode()  # type: ignore[operator] - one of two functions
+    whole = encode(before + secret.encode() + after).decode()
     first, last = -(-len(before) // 3) * 4, (len(before) + len(secret)) // 3 * 4
     shown = redactor([secret])(whole)
     assert HIDDEN in shown
@@ -58,6 +61,7 @@ def test_a_basic_login_is_hidden(name: str) -> None:
     assert header not in redactor([token])(f"Authorization: Basic {header}")
 
 
+@settings(deadline=None)
 @given(secret=st.text(min_size=6, max_size=40).filter(lambda s: s.isprintable()), text=TEXT)
 def test_any_printable_secret_is_hidden_in_json(secret: str, text: str) -> None:
     for ascii_only in (True, False):
@@ -65,6 +69,7 @@ def test_any_printable_secret_is_hidden_in_json(secret: str, text: str) -> None:
         assert json.dumps(secret, ensure_ascii=ascii_only) not in redactor([secret])(written)
 
 
+@settings(deadline=None)
 @given(text=TEXT)
 def test_a_text_without_a_secret_stays_as_it_is(text: str) -> None:
     assert redactor(["0123456789-secret"])(text) == text
@@ -80,7 +85,8 @@ def test_a_short_word_is_no_secret() -> None:
 
 
 SHAPES = [
-    "ghp_" + "a1B2" * 9, "github_pat_" + "A1b2_" * 8, "ghs_" + "x9" * 18, "glpat-" + "ab12-" * 4, "sk-ant-api03-" + "Zz9-_" * 8,
+    "ghp_" + "a1B2" * 9, "github_pat_" + "A1b2_" * 8, "ghs_" + "x9" * 18, "glpat-" + "ab12-" * 4,
+    "sk-ant-api03-" + "Zz9-_" * 8,
 ]  # fmt: skip
 
 
@@ -100,13 +106,19 @@ def test_a_credential_can_be_read_once() -> None:
 
 
 def in_a_process(code: str, **environ: str) -> str:
-    argv = [sys.executable, "-c", f"import os, subprocess\nfrom foundry_implementation_actor.system.secrets import *\n{code}"]
+    argv = [
+        sys.executable,
+        "-c",
+        f"import os, subprocess\nfrom foundry_implementation_actor.system.secrets import *\n{code}",
+    ]
     env = {"PATH": os.environ["PATH"], **environ}
     return subprocess.run(argv, env=env, capture_output=True, text=True, check=True).stdout
 
 
 def test_scrubbing_empties_what_the_kernel_shows_of_the_process() -> None:
-    look = "scrub_environment(['TOKEN', 'NOT_SET', 'EMPTY'])\nprint(open('/proc/self/environ').read(), dict(os.environ))"
+    look = (
+        "scrub_environment(['TOKEN', 'NOT_SET', 'EMPTY'])\nprint(open('/proc/self/environ').read(), dict(os.environ))"
+    )
     shown = in_a_process(look, TOKEN="tok-0123456789", EMPTY="", OTHER="stays")
     assert "tok-" not in shown
     assert "OTHER=stays" in shown

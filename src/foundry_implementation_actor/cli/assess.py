@@ -20,6 +20,7 @@ Examples:
 Exit codes: 0 feasible, 1 not feasible, or its session was cut off,
 2 a mistake in what was asked, 3 this host is not fit, 130 interrupted.
 """
+_SAID = ("because", "commitment")
 
 
 @click.command(epilog=_EPILOG)
@@ -38,11 +39,13 @@ def assess(folder: Path, task: str, as_json: bool) -> int:
 
 def _told(reply: dict[str, Any]) -> str:
     lines = ["feasible" if reply["feasible"] else "not feasible"]
-    for title in ("objections", "commitments"):
-        lines += [f"{title.removesuffix('s')} {_entry(entry)}" for entry in reply.get(title, [])]
+    for title in ("objection", "commitment"):
+        lines += [f"{title} {entry['id']}: {_about(entry)}" for entry in reply.get(f"{title}s", [])]
     return "\n".join(lines)
 
 
-def _entry(entry: dict[str, Any]) -> str:
-    rest = ", ".join(f"{key}: {value}" for key, value in entry.items() if key != "id")
-    return f"{entry.get('id', '')}: {rest}"
+def _about(entry: dict[str, Any]) -> str:
+    """What an entry says: under the one key that it was asked for bare, under others with their names."""
+    said = {key: value for key, value in entry.items() if key != "id"}
+    named = [f"{key}: {value}" for key, value in said.items() if key not in _SAID]
+    return ", ".join([*(str(said[key]) for key in _SAID if key in said), *named])

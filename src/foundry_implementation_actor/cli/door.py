@@ -14,7 +14,7 @@ from foundry_implementation_actor.actor.boot import answer_once
 from foundry_implementation_actor.actor.engine import ClaudeCodeEngine
 from foundry_implementation_actor.actor.settings import SECRET_VARIABLES, Settings
 from foundry_implementation_actor.actor.task_file import read_task_file
-from foundry_implementation_actor.cli.progress import records_wanted, show_record, write_record
+from foundry_implementation_actor.cli.progress import records_wanted, shower, write_record
 from foundry_implementation_actor.domain.run import Door
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
 from foundry_implementation_actor.system.secrets import scrub_environment
@@ -53,7 +53,8 @@ def answer(request: OneRequest) -> dict[str, Any]:
     config = CapabilityConfig.load(request.folder)
     settings = Settings.from_env()
     settings = replace(settings, images=settings.images and request.images)
-    sink = write_record if records_wanted(as_json=request.as_json) else show_record
+    color = click.get_current_context().color
+    sink = write_record if records_wanted(as_json=request.as_json) else shower(color=color)
     engine = ClaudeCodeEngine(config, settings=settings, sink=sink)
     scrub_environment(SECRET_VARIABLES)
     reply = answer_once(request.folder, config, engine, request.door, payload)

@@ -51,6 +51,8 @@ COMMANDS = {
     "serve": Entry("serve", "serve", "Answer both doors over HTTP."),
     "implement": Entry("implement", "implement", "Turn one task into one branch, without a server."),
     "assess": Entry("assess", "assess", "Ask whether one task can be delivered, without a server."),
+    "gate": Entry("gate", "gate", "Land class bodies that were judged, whole, or leave no trace."),
+    "mcp": Entry("mcp", "mcp", "Offer the gate to a coding agent, over stdio."),
     "demo": Entry("demo", "demo", "See the whole path on a small repository of its own."),
     "doctor": Entry("doctor", "doctor", "Check this host, its tools and its settings."),
 }

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from foundry_implementation_actor.system.journal import Sink
+
 _SHOWN = 100
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "session-tool": lambda record: f"{record.get('tool')} {record.get('input')}",
@@ -17,15 +19,23 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "already-delivered": lambda record: f"{record['branch']} already holds the answer to this request",
     "branch-pushed": lambda record: f"pushed {record['branch']} at {record['commit'][:12]}",
     "images-off": lambda record: "images are off: none is built or published for " + ", ".join(record["components"]),
-    "refused": lambda record: "refused: " + "; ".join(record["findings"]),
 }
 
 
-def show_record(line: str, _meta: Mapping[str, str]) -> None:
-    """A `Journal` sink: writes what a person wants to follow, drops the rest."""
-    text = told(json.loads(line))
-    if text:
-        click.echo(f"  {text}", err=True)
+def shower(*, color: bool | None) -> Sink:
+    """A `Journal` sink: writes what a person wants to follow, drops the rest.
+
+    Args:
+        color: whether colours are wanted; None leaves it to what stderr is. It is settled here because
+            records also come from threads, which know nothing of the command's context.
+    """
+
+    def show(line: str, _meta: Mapping[str, str]) -> None:
+        text = told(json.loads(line))
+        if text:
+            click.echo(f"  {text}", err=True, color=color)
+
+    return show
 
 
 def told(record: Mapping[str, Any]) -> str:
@@ -49,7 +59,8 @@ def _step(record: Mapping[str, Any]) -> str:
         return f"{name} …" if record["step"] == "session" else ""
     if record["phase"] == "ok":
         return f"{name} {record['duration_ms'] / 1000:.1f} s"
-    return click.style(f"{record['step']} failed: {record['error']}", fg="red")
+    # Not the error itself: it is the last thing that the command says.
+    return click.style(f"{record['step']} failed after {record['duration_ms'] / 1000:.1f} s", fg="red")
 
 
 def _event(record: Mapping[str, Any]) -> str:

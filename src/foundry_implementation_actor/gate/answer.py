@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,7 +10,9 @@ from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.event import clip
 from foundry_implementation_actor.domain.unit import digest
 from foundry_implementation_actor.domain.verdict import Outcome, Verdict
-from foundry_implementation_actor.gate.outcome import Again, Judged, Landed, Refused, Timed
+from foundry_implementation_actor.gate.outcome import Again, Judged, Landed, Refused, Tested, Text, Timed
+from foundry_implementation_actor.gate.plan import Unmade
+from foundry_implementation_actor.gate.scaffold import Made
 from foundry_implementation_actor.gate.staging import Staged
 
 Answer = dict[str, Any]
@@ -42,6 +45,40 @@ def staged(body: Staged) -> Answer:
     """How far a body has arrived."""
     named = {"plugin": body.target.plugin, "class": body.target.class_}
     return {**named, "sections": body.sections, "bytes": body.size, "sha256": body.digest}
+
+
+def made(outcome: Made | Unmade) -> Answer:
+    """What `make` made, or would make."""
+    if isinstance(outcome, Unmade):
+        return {"ok": False, "error": outcome.because, "code": REFUSED}
+    return {"ok": True, "made": list(outcome.files), "written": outcome.written}
+
+
+def read(outcome: Text | Refused) -> Answer:
+    """A class's text and its digest; a text that is no UTF-8 comes in base64."""
+    if isinstance(outcome, Refused):
+        return _refused(outcome)
+    place = outcome.place
+    named = {"file": place.path, "class": place.target.class_, "plugin": place.target.plugin}
+    told = {"digest": outcome.digest, "bytes": len(outcome.content), "own_test": place.own_test}
+    try:
+        return {"ok": True, **named, **told, "content": outcome.content.decode()}
+    except UnicodeDecodeError:
+        return {"ok": True, **named, **told, "content_base64": base64.b64encode(outcome.content).decode()}
+
+
+def tested(outcome: Tested | Refused) -> Answer:
+    """What a class's own test says of the text that stands."""
+    if isinstance(outcome, Refused):
+        return _refused(outcome)
+    tests, target = outcome.tests, outcome.target
+    counted = {"collected": tests.collected, "ran": tests.ran, "passed": tests.passed}
+    named = {"file": outcome.path, "class": target.class_, "plugin": target.plugin, **counted}
+    if tests.green:
+        return {"ok": True, **named, "verified": f"own-test ({tests.said})"}
+    reasons = [tests.cause, tests.fault, *map(str, tests.failures)]
+    said = "\n".join(filter(None, reasons)) or f"nothing passed: {tests.said}"
+    return {"ok": False, "error": clip(said, LONGEST), "code": Code.UNFIT.value if tests.cause else REFUSED, **named}
 
 
 def error_answer(error: ActorError) -> Answer:
@@ -108,7 +145,9 @@ def _named(body: Judged) -> Answer:
 
 
 def _sentence(passed: str, unjudged: Iterable[Verdict]) -> str:
-    left = "; ".join(_with(verdict.judge, verdict.cause or verdict.evidence) for verdict in unjudged)
+    left = ", ".join(
+        _with(verdict.judge, "; ".join(filter(None, (verdict.cause, verdict.evidence)))) for verdict in unjudged
+    )
     return f"{passed}; not judged: {left}" if left else passed
 
 

@@ -61,8 +61,17 @@ def settings_of(root: Path) -> Settings:
     language = _language(root)
     settings = read_settings(root, HOUSES[language] if language else None)
     if settings.language == PHP:
-        return replace(settings, namespaces={**_PHP_HOUSE, **_composed(root), **settings.namespaces})
+        return replace(settings, namespaces=_first(settings.namespaces, _composed(root), _PHP_HOUSE))
     return settings
+
+
+def _first(*tables: Mapping[str, str]) -> dict[str, str]:
+    """Namespaces with their folders, each folder as the first table that has it says."""
+    folders: dict[str, str] = {}
+    for table in tables:
+        for prefix, folder in table.items():
+            folders.setdefault(folder, prefix)
+    return {prefix: folder for folder, prefix in folders.items()}
 
 
 def _language(root: Path) -> str | None:

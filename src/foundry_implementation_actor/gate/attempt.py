@@ -20,9 +20,7 @@ from foundry_implementation_actor.gate.placement import undisturbed
 from foundry_implementation_actor.gate.spot import read_live
 from foundry_implementation_actor.gate.staging import Staging
 from foundry_implementation_actor.gate.state import kept_folder
-
-MUST_JUDGE = frozenset({"syntax", "strict-types", "shape"})
-"""Judges without whose word nothing lands: a host on which they cannot judge is not fit."""
+from foundry_implementation_actor.gate.trial import is_blind
 
 
 class Judging(Protocol):
@@ -164,7 +162,7 @@ def _refusal(trial: Trial) -> Refused | None:
 
 
 def _unjudged(body: Judged) -> str:
-    left = [verdict for verdict in body.of(Outcome.UNJUDGED) if verdict.judge in MUST_JUDGE]
+    left = filter(is_blind, body.of(Outcome.UNJUDGED))
     return "; ".join(f"{verdict.judge} could not be judged: {verdict.cause}" for verdict in left)
 
 

@@ -64,3 +64,14 @@ class Finishes:
         given = {"token": secrets.token_hex(8), "digest": digest, "landed": landed, "answer": dict(answer)}
         with contextlib.suppress(OSError):
             write_durably(state_folder(self._root, _FOLDER) / f"{target}.json", json.dumps(given).encode())
+
+    def recover(self) -> list[str]:
+        """Remove what a killed process left while it remembered an answer; says what, a line for each."""
+        folder, said = kept_folder(self._root, _FOLDER), []
+        for aside in sorted(folder.glob(".*.new")) if folder else ():
+            target = aside.name.removeprefix(".").removesuffix(".json.new")
+            with hold_now(aside.parent, f"{target}.lock") as free:
+                if free:
+                    aside.unlink(missing_ok=True)
+                    said.append(f"{aside.relative_to(self._root)}: removed, it was never finished")
+        return said

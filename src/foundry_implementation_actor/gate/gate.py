@@ -8,34 +8,23 @@ from pathlib import Path
 
 from foundry_implementation_actor.domain.app import App
 from foundry_implementation_actor.domain.unit import Candidate, Place, Target, digest
-from foundry_implementation_actor.gate import landing, ledger, placement
+from foundry_implementation_actor.gate import landing, ledger, placement, scaffold
 from foundry_implementation_actor.gate.answer import answer
 from foundry_implementation_actor.gate.ask import Ask, Assembly, Edits, Stage, Wish
 from foundry_implementation_actor.gate.attempt import Ground, attempt, quiet
 from foundry_implementation_actor.gate.finish import Finishes, Given
 from foundry_implementation_actor.gate.house import House, Missing
 from foundry_implementation_actor.gate.isolate import isolated
-from foundry_implementation_actor.gate.outcome import Again, Landed, Refused, Trial
+from foundry_implementation_actor.gate.outcome import Again, Landed, Refused, Tested, Text, Trial
+from foundry_implementation_actor.gate.plan import Unmade
 from foundry_implementation_actor.gate.record import record
+from foundry_implementation_actor.gate.scaffold import Made, make
 from foundry_implementation_actor.gate.spot import read_live
 from foundry_implementation_actor.gate.staging import Declared, Staged, Staging
 from foundry_implementation_actor.gate.trial import Isolated, Notice, try_bodies
-from foundry_implementation_actor.judges.bodies import body_judges
+from foundry_implementation_actor.judges.bodies import LANGUAGES, body_judges
 from foundry_implementation_actor.judges.port import BodyJudge
 from foundry_implementation_actor.system.secrets import Redact, redactor
-
-
-@dataclass(frozen=True)
-class Text:
-    """A class's current text: where it lies, its bytes, and the digest that `expect` takes."""
-
-    place: Place
-    content: bytes
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the text, in hex."""
-        return digest(self.content)
 
 
 @dataclass(frozen=True)
@@ -96,6 +85,27 @@ class Gate:
             content = read_live(self.root, place.path)
         return Text(place, content) if content is not None else Refused(f"{place.path} cannot be read")
 
+    def test(self, target: Target) -> Tested | Refused:
+        """Run a class's own test (or a test itself) on the text that stands."""
+        place = self._find(target, "test")
+        if isinstance(place, str):
+            return Refused(place)
+        path = place.path if place.is_test else place.own_test
+        if not path:
+            return Refused(f"{target} has no own test; make one first (make test {target.plugin} {target.class_})")
+        app = self.tools(self.house.app_for(target.plugin))
+        self.notice(f"own-test: {target}")
+        with self.isolated(app, ()) as run:
+            return Tested(target, path, LANGUAGES[app.language].own_test(app, path, run, original=True))
+
+    def make(self, kind: str, plugin: str, name: str = "", *, dry_run: bool = False) -> Made | Unmade:
+        """Create a plugin, a class or a test; see `scaffold.make`.
+
+        Raises:
+            ActorError: UNFIT when a file cannot be written.
+        """
+        return make(self.house, kind, plugin, name, dry_run=dry_run)
+
     def status(self) -> list[Staged]:
         """Every body that is staged and not finished."""
         return Staging(self.root).all()
@@ -106,7 +116,8 @@ class Gate:
 
     def recover(self) -> list[str]:
         """Undo what a killed process left half done; a line for each thing that was undone."""
-        return [*placement.recover(self.root), *landing.recover(self.root), *Staging(self.root).recover()]
+        done = [*placement.recover(self.root), *landing.recover(self.root), *scaffold.recover(self.root)]
+        return [*done, *Staging(self.root).recover(), *Finishes(self.root).recover()]
 
     def _find(self, target: Target, act: str) -> Place | str:
         found = self.house.find(target, act)

@@ -18,6 +18,7 @@ from foundry_implementation_actor.gate.house import House
 from foundry_implementation_actor.gate.trial import Notice
 
 
+@dataclass(frozen=True)
 class RootResolver:
     """Finds the app that a call is about.
 
@@ -25,8 +26,7 @@ class RootResolver:
         start: a folder of the app; the current directory when None, looked up at each call.
     """
 
-    def __init__(self, start: str | Path | None = None) -> None:
-        self._start = start
+    start: str | Path | None = None
 
     def house(self) -> House:
         """The house of the app around the start folder.
@@ -34,7 +34,7 @@ class RootResolver:
         Raises:
             ActorError: BAD_REQUEST when no app is there.
         """
-        return House.open(Path.cwd() if self._start is None else Path(self._start))
+        return House.open(Path.cwd() if self.start is None else Path(self.start))
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,17 @@ class ImplementHandler:
 
     def __init__(
         self,
-        roots: RootResolver = RootResolver(),  # noqa: B008 - immutable
+        roots: RootResolver = RootResolver(),
         analyzer: str | Sequence[str] | None = None,
         behavior_runner: str | Sequence[str] | None = None,
-        construction: ConstructionProbe = ConstructionProbe(),  # noqa: B008 - immutable
+        construction: ConstructionProbe = ConstructionProbe(),
         *,
         notice: Notice = lambda _: None,
     ) -> None:
         self._roots = roots
-        self._named = {"analyser": _argv(analyzer), "runner": _argv(behavior_runner)}
-        self._named["construct"] = tuple(construction.command)
+        self._analyser = _argv(analyzer)
+        self._runner = _argv(behavior_runner)
+        self._construct = tuple(construction.command)
         self._notice = notice
 
     def handle(self, input: Mapping[str, Any]) -> Answer:  # noqa: A002 - the contract's name
@@ -102,7 +103,12 @@ class ImplementHandler:
             return error_answer(ActorError(Code.BUG, said, hint="nothing landed; please report it"))
 
     def _tools(self, app: App) -> App:
-        return replace(app, **{name: argv for name, argv in self._named.items() if argv})
+        return replace(
+            app,
+            analyser=self._analyser or app.analyser,
+            runner=self._runner or app.runner,
+            construct=self._construct or app.construct,
+        )
 
 
 def _argv(named: str | Sequence[str] | None) -> tuple[str, ...]:

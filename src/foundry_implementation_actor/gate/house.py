@@ -17,10 +17,9 @@ from foundry_implementation_actor.domain.app import App
 from foundry_implementation_actor.domain.unit import Place, Target, is_identifier
 from foundry_implementation_actor.gate import house_php, house_python
 from foundry_implementation_actor.gate.app import SEARCH_PATH, app_of, app_root, settings_of
-from foundry_implementation_actor.gate.reading import Tree
 from foundry_implementation_actor.gate.search import Found, Layout, Plugin
 from foundry_implementation_actor.gate.settings import PHP, PYTHON, Settings
-from foundry_implementation_actor.gate.tree import is_there, names_below
+from foundry_implementation_actor.gate.tree import Tree, is_there, names_below
 
 _LAYOUTS: Mapping[str, Layout] = {PYTHON: house_python, PHP: house_php}
 _NAMED = 5

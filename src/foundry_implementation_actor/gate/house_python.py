@@ -27,7 +27,7 @@ def tests(plugin: Plugin, class_: str) -> list[Found]:
     return by_class or [
         Found(file.path, _classes_instead(file.read(), class_))
         for file in _test_files(plugin)
-        if _stem(file.path) == class_ and _is_test_module(class_)
+        if _file_name(file.path) == f"{class_}.py" and _is_test_module(class_)
     ]
 
 
@@ -44,7 +44,7 @@ def own_tests(plugin: Plugin, class_: str, path: str) -> list[str]:
     for called in dict.fromkeys((last, last.lstrip("_"))):
         for name in settings.test_names:
             wanted = test_name(name, class_, called)
-            there = [path for path in found if PurePosixPath(path).name == wanted]
+            there = [path for path in found if _file_name(path) == wanted]
             if there:
                 return there
     return []
@@ -75,16 +75,17 @@ def snake_case(class_: str) -> str:
 
 
 def _declaring(files: Iterator[File], class_: str) -> Iterator[Found]:
-    mentions = re.compile(rb"\bclass[\s\\]+%s\b" % class_.encode())
+    name = class_.encode()
+    mentions = re.compile(rb"\bclass[\s\\]+%s\b" % name)
     for file in files:
         content = file.read()
-        if not mentions.search(content):
+        if name not in content or not mentions.search(content):
             continue
         tree = parse(content)
         line = _line_below(tree.body, class_) if tree else 0
         if tree and any(_is_class(node, class_) for node in tree.body):
             yield Found(file.path)
-        elif tree is None and re.search(rb"^class[\s\\]+%s\b" % class_.encode(), content, re.MULTILINE):
+        elif tree is None and re.search(rb"^class[\s\\]+%s\b" % name, content, re.MULTILINE):
             yield Found(file.path)  # broken as it stands: only by landing a whole body can it be mended
         elif line:
             yield Found(file.path, f"line {line} declares {class_}, but below an `if`, `try` or the like")
@@ -138,5 +139,5 @@ def _is_open(name: str) -> bool:
     return not name.startswith(".") and name not in {"__pycache__", "node_modules"}
 
 
-def _stem(path: str) -> str:
-    return PurePosixPath(path).stem
+def _file_name(path: str) -> str:
+    return path.rpartition("/")[2]

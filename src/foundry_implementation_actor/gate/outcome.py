@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foundry_implementation_actor.domain.unit import Candidate
+from foundry_implementation_actor.domain.unit import Candidate, Place, Target, digest
 from foundry_implementation_actor.domain.verdict import Outcome, Verdict
+from foundry_implementation_actor.languages.port import Tests
 
 
 @dataclass(frozen=True)
@@ -60,3 +61,25 @@ class Again:
     """The answer that the same finish got before."""
 
     answer: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A class's current text: where it lies, its bytes, and the digest that `expect` takes."""
+
+    place: Place
+    content: bytes
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text, in hex."""
+        return digest(self.content)
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What one test file says of the text that stands."""
+
+    target: Target
+    path: str
+    tests: Tests

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from foundry_implementation_actor.gate.reading import Tree
 from foundry_implementation_actor.gate.settings import Settings
+from foundry_implementation_actor.gate.tree import Tree
 
 
 @dataclass(frozen=True)

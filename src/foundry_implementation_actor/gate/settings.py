@@ -6,12 +6,13 @@ Every key is optional; what a key means and what it is without the file stands i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from foundry_implementation_actor.domain.document import MISSING, Document
 from foundry_implementation_actor.domain.error import ActorError, ConfigError
-from foundry_implementation_actor.gate.reading import Reading, Tree
+from foundry_implementation_actor.gate.tree import Tree
+from foundry_implementation_actor.gate.walk import Walk
 from foundry_implementation_actor.system.files import read_below
 from foundry_implementation_actor.system.yaml_compose import compose
 
@@ -41,7 +42,8 @@ class Settings:
         interpreter: argv prefix of the app's interpreter; empty: found.
         analyser: argv of the app's own analyser; empty: found.
         runner: argv of the test runner, its fixed arguments too; empty: found.
-        construct: argv that builds a class as the app does; empty: construction is not judged.
+        construct: argv that builds a class as the app does, given its full name where `{class}`
+            stands, else as the last word; empty: construction is not judged.
         environment: what the app's code needs in its environment when it is judged.
         test_names: file names of a class's own test, in order, with `{class}` (snake case in
             Python) and `{module}`.
@@ -86,10 +88,7 @@ HOUSES = {
     ),
 }
 
-KEYS = (
-    "language", "source", "tests", "plugins", "imports", "namespaces", "interpreter", "analyser", "runner",
-    "construct", "environment", "test_names", "own_tests", "probe_timeout_s", "test_timeout_s", "network",
-)  # fmt: skip
+KEYS = tuple(key.name for key in fields(Settings))
 
 
 def read_settings(root: Path, house: Settings | None) -> Settings:
@@ -113,36 +112,36 @@ def read_settings(root: Path, house: Settings | None) -> Settings:
         raise ConfigError(error.message, hint=error.hint, where=error.where) from None
     if document.root in (MISSING, None):
         document = Document(source, {})
-    return _read(Reading(document), house)
+    return _read(Walk(document), house)
 
 
-def _read(reading: Reading, detected: Settings | None) -> Settings:
-    if not reading.mapping((), KEYS):
-        reading.finish()
-    language = reading.choice("language", LANGUAGES, required=detected is None)
+def _read(walk: Walk, detected: Settings | None) -> Settings:
+    if not walk.mapping((), KEYS):
+        walk.finish()
+    language = walk.choice("language", LANGUAGES, required=detected is None)
     house = HOUSES[language] if language else detected or HOUSES[PYTHON]
-    tests = reading.folder("tests") or house.tests
-    plugins = reading.plugins("plugins", tests)
-    source = reading.folder("source", named=bool(plugins)) or house.source
+    tests = walk.folder("tests") or house.tests
+    plugins = walk.plugins("plugins", tests)
+    source = walk.folder("source", named=bool(plugins)) or house.source
     read = Settings(
         language=house.language,
         source=source,
         tests=tests,
         plugins=plugins,
-        imports=reading.folders("imports") or _imports(house, source, plugins),
-        namespaces=reading.namespaces("namespaces"),
-        interpreter=reading.words("interpreter"),
-        analyser=reading.words("analyser"),
-        runner=reading.words("runner"),
-        construct=reading.words("construct"),
-        environment=reading.environment("environment"),
-        test_names=reading.file_names("test_names") or house.test_names,
-        own_tests=reading.files("own_tests"),
-        probe_timeout_s=reading.seconds("probe_timeout_s", house.probe_timeout_s),
-        test_timeout_s=reading.seconds("test_timeout_s", house.test_timeout_s),
-        network=reading.flag("network"),
+        imports=walk.folders("imports") or _imports(house, source, plugins),
+        namespaces=walk.namespaces("namespaces"),
+        interpreter=walk.words("interpreter"),
+        analyser=walk.words("analyser"),
+        runner=walk.words("runner"),
+        construct=walk.words("construct"),
+        environment=walk.environment("environment"),
+        test_names=walk.file_names("test_names") or house.test_names,
+        own_tests=walk.files("own_tests"),
+        probe_timeout_s=walk.seconds("probe_timeout_s", house.probe_timeout_s),
+        test_timeout_s=walk.seconds("test_timeout_s", house.test_timeout_s),
+        network=walk.flag("network"),
     )
-    reading.finish()
+    walk.finish()
     return read
 
 

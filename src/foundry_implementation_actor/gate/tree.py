@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.system.files import LinkInTheWayError, parent_below
@@ -22,6 +23,13 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 Wanted = Callable[[str], bool]
 """Whether a folder of this name is entered, or a file of this name is given."""
+
+
+class Tree(NamedTuple):
+    """A plugin's own folders below the app's root; `source` may also be the file of its one module."""
+
+    source: str
+    tests: str
 
 
 @dataclass(frozen=True)
@@ -112,10 +120,12 @@ class Look:
                 yield File(self.folder, name, descriptor)
 
 
-def is_there(root: Path, folder: str) -> bool:
-    """Whether a folder (or a regular file) is there without a link on the way."""
-    with contextlib.suppress(OSError), parent_below(root, folder) as (descriptor, name):
-        mode = os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode
+def is_there(root: Path, path: str) -> bool:
+    """Whether a folder or a regular file is there without a link on the way; `.` is the root itself."""
+    if path == ".":
+        return True
+    with contextlib.suppress(OSError), parent_below(root, path) as (folder, name):
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
         return stat.S_ISDIR(mode) or stat.S_ISREG(mode)
     return False
 
@@ -127,9 +137,9 @@ def _read(folder: int, name: str) -> bytes:
         if error.errno == errno.ELOOP:
             raise LinkInTheWayError(errno.ELOOP, "is a link", name) from error
         raise
-    with os.fdopen(descriptor, "rb") as file:
-        content = file.read(MAX_BYTES + 1)
-        return content if len(content) <= MAX_BYTES else b""
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        size = os.fstat(descriptor).st_size  # read by its size: a buffer for the largest would cost more than the read
+        return file.read(size) or b"" if size <= MAX_BYTES else b""
 
 
 def names_below(root: Path, folder: str) -> list[str]:

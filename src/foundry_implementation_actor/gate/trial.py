@@ -9,7 +9,7 @@ from itertools import product
 
 from foundry_implementation_actor.domain.app import App, Run
 from foundry_implementation_actor.domain.unit import Candidate
-from foundry_implementation_actor.domain.verdict import Outcome
+from foundry_implementation_actor.domain.verdict import Outcome, Verdict
 from foundry_implementation_actor.gate.outcome import Judged, Timed, Trial
 from foundry_implementation_actor.judges.port import BodyJudge
 
@@ -18,6 +18,15 @@ Notice = Callable[[str], None]
 
 Isolated = Callable[[App, Sequence[Candidate]], AbstractContextManager[Run]]
 """Opens an isolation in which the candidates stand at their live paths."""
+
+
+MUST_JUDGE = frozenset({"syntax", "strict-types", "shape"})
+"""Judges without whose word nothing lands: a host on which they cannot judge is not fit."""
+
+
+def is_blind(verdict: Verdict) -> bool:
+    """Whether a judge that must judge could not."""
+    return verdict.outcome is Outcome.UNJUDGED and verdict.judge in MUST_JUDGE
 
 
 def try_bodies(
@@ -40,6 +49,6 @@ def try_bodies(
             verdict = judge.judge(apps[at], candidate, run)
             timed = Timed(verdict, time.monotonic() - started)
             trial[at] = Judged(candidate, (*trial[at].verdicts, timed))
-            if verdict.outcome is Outcome.REFUSED:
+            if verdict.outcome is Outcome.REFUSED or is_blind(verdict):
                 break
         return Trial(tuple(trial), run.note)

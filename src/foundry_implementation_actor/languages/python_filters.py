@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from foundry_implementation_actor.languages.python_ty import TyFinding
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_SCOPES = (*_FUNCTIONS, ast.ClassDef, ast.Lambda)
+_DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _OF_CLASS = re.compile(r"(?:type\[|<class ')?([A-Za-z_]\w*)(?:\]|'>|\[.*\])?")
 _FUNCTION_TYPE = re.compile(r"_Wrapped\[|def |bound method|function |\(|Overload\[|<wrapper|<function|_lru_cache")
@@ -67,24 +68,47 @@ def _way(node: ast.AST, at: tuple[int, int]) -> list[ast.AST]:
     return []
 
 
-def stands(finding: TyFinding, source: Source) -> bool | Question:
-    """Whether a finding refuses: yes, no, or a question to put to the running program."""
+def stands(finding: TyFinding, source: Source, overrides: Mapping[str, Mapping[str, bool]]) -> bool | Question:
+    """Whether a finding refuses: yes, no, or a question to put to the running program.
+
+    Args:
+        finding: of ty.
+        source: the file that it is in.
+        overrides: what the running program said of each `Class.method` that overrides another.
+    """
     way = source.way(finding)
     if _expected(finding, way):
         return False
     if finding.rule in _OVERRIDES:
-        return _override(finding, way)
+        return _override(finding, way, overrides)
     decide = _DECISIONS.get(finding.rule)
     return decide(finding, way, source) if decide else True
 
 
-def _override(finding: TyFinding, way: Sequence[ast.AST]) -> bool | Question:
-    method = way[-1] if way else None
-    name = next((node.name for node in reversed(way) if isinstance(node, _FUNCTIONS)), "")
-    if name.startswith("__") or method is None:
+def _override(
+    finding: TyFinding, way: Sequence[ast.AST], overrides: Mapping[str, Mapping[str, bool]]
+) -> bool | Question:
+    """An override may not break a promise of the app's own; what the standard library promises is looser."""
+    method = next((node.name for node in reversed(way) if isinstance(node, _FUNCTIONS)), "")
+    class_ = next((node.name for node in reversed(way) if isinstance(node, ast.ClassDef)), "")
+    base = finding.quoted[-1].rpartition(".")[0]
+    if method.startswith("__"):
         return False
-    base = finding.quoted[-1].rpartition(".")[0] if "." in finding.quoted[-1] else ""
-    return Question("of-app", base, "", stands_when=True) if base else True
+    seen = overrides.get(f"{class_}.{method}")
+    if seen is None:
+        return Question("of-app", base, "", stands_when=True) if base else True
+    # Narrowed parameters are named by the probe. A parameter of a narrower type is common and links.
+    return seen["of_app"] and seen["returns_differ"] and not seen["narrows"] and not seen["generates"]
+
+
+def _arity(_: TyFinding, way: Sequence[ast.AST], __: Source) -> bool | Question:
+    """How many arguments `*args` and `**options` bring is known at run time only."""
+    call = next((node for node in reversed(way) if isinstance(node, ast.Call)), None)
+    spread = call is not None and (
+        any(isinstance(argument, ast.Starred) for argument in call.args)
+        or any(keyword.arg is None for keyword in call.keywords)
+    )
+    return not spread
 
 
 def _import(finding: TyFinding, _: Sequence[ast.AST], source: Source) -> bool | Question:
@@ -170,25 +194,22 @@ def _assigned(tree: ast.Module) -> set[str]:
 
 
 def _guarded(way: Sequence[ast.AST], tree: ast.Module) -> Iterator[str]:
-    """The attributes that the function around a finding asks for before it uses them."""
-    scope = next((node for node in way if isinstance(node, _FUNCTIONS)), tree)
-    inner = next((node for node in way if isinstance(node, ast.ClassDef)), scope)
-    for call in ast.walk(inner):
-        if isinstance(call, ast.Call) and _called(call) in {"hasattr", "getattr"} and len(call.args) > 1:
-            if isinstance(call.args[1], ast.Constant) and isinstance(call.args[1].value, str):
-                yield call.args[1].value
+    """The attributes that the class or function around a finding asks for before it uses them."""
+    scope = next((node for node in way if isinstance(node, _DEFINITIONS)), tree)
+    for call in ast.walk(scope):
+        match call:
+            case ast.Call(func=ast.Name(id="hasattr" | "getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                yield name
 
 
 def _expected(finding: TyFinding, way: Sequence[ast.AST]) -> bool:
     """Whether the text around a finding says that it may go wrong: a `try`, a `suppress`, a `raises`."""
     errors = _EXPECTED_ERRORS.get(finding.rule, _CALL_ERRORS)
-    for outer, inner in zip(way, way[1:], strict=False):
+    for outer, inner in pairwise(way):
         if isinstance(outer, ast.Try) and _try_expects(outer, inner, errors, finding.rule):
             return True
         if isinstance(outer, ast.With | ast.AsyncWith) and any(_allows(item, errors) for item in outer.items):
             return True
-        if isinstance(outer, _SCOPES) and finding.rule != "missing-attribute":
-            continue
     return False
 
 
@@ -206,7 +227,12 @@ def _caught(handler: ast.ExceptHandler) -> list[str]:
 
 def _allows(item: ast.withitem, errors: set[str]) -> bool:
     call = item.context_expr
-    if not isinstance(call, ast.Call) or _called(call) not in {"suppress", "raises", "assertRaises", "assertRaisesRegex"}:
+    if not isinstance(call, ast.Call) or _called(call) not in {
+        "suppress",
+        "raises",
+        "assertRaises",
+        "assertRaisesRegex",
+    }:
         return False
     return any(_last_name(one) in errors for arg in call.args for one in getattr(arg, "elts", [arg]))
 
@@ -232,4 +258,7 @@ _DECISIONS: dict[str, _Decide] = {
     "missing-attribute": _attribute,
     "unresolved-reference": _name,
     "invalid-argument-type": _argument,
+    "missing-argument": _arity,
+    "too-many-positional-arguments": _arity,
+    "parameter-already-assigned": _arity,
 }

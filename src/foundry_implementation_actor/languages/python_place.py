@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath
 
@@ -36,16 +37,15 @@ def source_root(app: App) -> Path:
     return app.root / "src" if first == ("src",) else app.root
 
 
-def search_path(app: App, root: Path) -> list[str]:
-    """An import root and what the app's own environment adds."""
+def search_path(app: App, roots: Sequence[Path]) -> list[str]:
+    """Import roots and what the app's own environment adds, each once."""
     added = app.environment.get("PYTHONPATH", "").split(os.pathsep)
-    return [str(root), *(folder for folder in added if folder and folder != str(root))]
+    return list(dict.fromkeys([*map(str, roots), *filter(None, added)]))
 
 
-def environment(app: App, root: Path, *more: Path) -> dict[str, str]:
+def environment(app: App, roots: Sequence[Path]) -> dict[str, str]:
     """The app's environment with its modules importable and no bytecode written."""
-    folders = [*search_path(app, root), *map(str, more)]
-    path = os.pathsep.join(folders)
+    path = os.pathsep.join(search_path(app, roots))
     return {"PATH": os.defpath, **app.environment, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
 
 

@@ -129,8 +129,10 @@ def _binds(node: ast.stmt) -> Iterator[str]:
                 yield from (inner.id for inner in ast.walk(target) if isinstance(inner, ast.Name))
         case ast.AnnAssign(target=ast.Name(id=name)):
             yield name
-        case ast.TypeAlias(name=ast.Name(id=name)) if hasattr(ast, "TypeAlias"):
-            yield name
+        case _:
+            alias = getattr(node, "name", None)  # `type X = ...`, which Python 3.11 does not know
+            if isinstance(alias, ast.Name):
+                yield alias.id
 
 
 def _flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -152,7 +154,7 @@ def is_scaffold(content: bytes, class_: str) -> bool:
         if isinstance(node, ast.ClassDef) and node.name == class_:
             methods = [inner for inner in node.body if isinstance(inner, _FUNCTIONS)]
             working = [method for method in methods if method.name != "__init__" and not _does_nothing(method)]
-            return not working and any(_raises(method) for method in methods) or not _has_substance(node)
+            return not _has_substance(node) or (not working and any(_raises(method) for method in methods))
     return False
 
 

@@ -32,7 +32,9 @@ class TyFinding:
         return _QUOTED.findall(self.message)
 
 
-def command(app: App, argv: Sequence[str], root: Path, version: tuple[int, int] | None, paths: Sequence[str]) -> Command:
+def command(
+    app: App, argv: Sequence[str], roots: Sequence[Path], version: tuple[int, int] | None, paths: Sequence[str]
+) -> Command:
     """Ask ty about files (relative to the app's root) and nothing else.
 
     Never with `-q`, which hides findings. The version is named because ty would else take the lowest
@@ -44,9 +46,9 @@ def command(app: App, argv: Sequence[str], root: Path, version: tuple[int, int] 
         options += ["--python", app.interpreter[0]]
     if version is not None:
         options += ["--python-version", f"{version[0]}.{version[1]}"]
-    for folder in search_path(app, root):
+    for folder in search_path(app, roots):
         options += ["--extra-search-path", folder]
-    return Command((*argv, "check", *options, *paths), app.root, environment(app, root), app.probe_timeout_s)
+    return Command((*argv, "check", *options, *paths), app.root, environment(app, roots), app.probe_timeout_s)
 
 
 def read(completed: Completed) -> list[TyFinding] | str:

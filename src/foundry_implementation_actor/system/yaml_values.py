@@ -22,7 +22,7 @@ _LIKE_JSON = re.compile(r"\s*\{\s*[\"}]")
 
 
 def read_values(text: str, source: str) -> Document:
-    """Read one document; values that JSON gave have no places.
+    """Read one document; the root of a text that holds none is `MISSING`, and JSON has no places.
 
     Args:
         text: YAML, or JSON, which need not be YAML too (tabs, halves of surrogate pairs).
@@ -35,7 +35,7 @@ def read_values(text: str, source: str) -> Document:
     if not text.lstrip().startswith("{"):
         return _plain(compose(text, source))
     try:
-        return Document(source, read_json(text, "it"))
+        return Document(source, read_json(text, "the text"))
     except ValueError as error:
         return _plain(_flow_mapping(text, source, error))
 

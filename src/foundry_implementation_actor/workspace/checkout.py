@@ -107,16 +107,18 @@ def check_out(folder: Path, mirror: Mirror, start: Start, capability: Capability
     """Fill `folder/tree` with the base commit and make both git directories.
 
     Raises:
-        ActorError: UNFIT when git cannot write the tree.
+        ActorError: UNFIT when the tree or the git directories cannot be written.
     """
     checkout = Checkout(folder, replace(mirror.git, git_dir=folder / "trusted.git", work_tree=folder / "tree"))
-    for part in (checkout.tree, checkout.home, checkout.temporary):
-        part.mkdir()
-    make_git_dir(checkout.git.git_dir, start.base, borrows=mirror.objects, packed_refs=_packed(start.refs.tags))
+    with writable(folder):
+        for part in (checkout.tree, checkout.home, checkout.temporary):
+            part.mkdir()
+        make_git_dir(checkout.git.git_dir, start.base, borrows=mirror.objects, packed_refs=_packed(start.refs.tags))
     checkout.git.output("read-tree", "--reset", "-u", start.base)
-    shutil.copyfile(checkout.index, checkout.base_index)
-    settle(checkout.base_index)
-    _make_session_git(checkout, mirror, start, capability)
+    with writable(folder):
+        shutil.copyfile(checkout.index, checkout.base_index)
+        settle(checkout.base_index)
+        _make_session_git(checkout, mirror, start, capability)
     return checkout
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -70,15 +70,29 @@ def refresh(mirror: Mirror, branch: str) -> Refs:
     # A pattern, since a branch that is not there would fail the fetch if it stood there by its name.
     wanted = (f"+HEAD:{_HEAD}", "+refs/tags/*:refs/tags/*", f"+{ref}*:{ref}*")
     with locked(_lock(mirror.git.git_dir)):
-        done = mirror.git.remotely(
-            mirror.remote, "fetch", "--quiet", "--prune", "--force", "--no-tags", "--no-write-fetch-head",
-            mirror.remote.url, *wanted,
-        )  # fmt: skip
+        done = _fetch(mirror, wanted)
+        if not done.ok and _unlocked(mirror.git.git_dir):
+            done = _fetch(mirror, wanted)
         if not done.ok:
             raise _unreadable(done, mirror.remote)
         found = _refs(mirror.git, _HEAD, "refs/tags/", ref)
     tags = {name: sha for name, sha in found.items() if name.startswith("refs/tags/")}
     return Refs(found[_HEAD], found.get(ref, ""), tags)
+
+
+def _fetch(mirror: Mirror, wanted: Sequence[str]) -> Completed:
+    return mirror.git.remotely(
+        mirror.remote, "fetch", "--quiet", "--prune", "--force", "--no-tags", "--no-write-fetch-head",
+        mirror.remote.url, *wanted,
+    )  # fmt: skip
+
+
+def _unlocked(git_dir: Path) -> bool:
+    """Remove what a killed git left locked; whether there was any. The mirror's own lock is held meanwhile."""
+    left = [*git_dir.glob("*.lock"), *(git_dir / "refs").rglob("*.lock")]
+    for path in left:
+        path.unlink(missing_ok=True)
+    return bool(left)
 
 
 def _lock(path: Path) -> Path:

@@ -1,9 +1,12 @@
 """Import one module of an app and say what does not link; runs in the app's own interpreter.
 
-It reads `{nonce, module, class, root, questions}` as JSON from stdin and writes one line to stdout: the nonce,
-a space, and `{"findings": [...], "overrides": {...}, "true": [...]}`. A question is a list of words; those
-that hold in the running program come back under `true`. Standard library only, for Python 3.8 and later.
+It reads `{nonce, module, class, file, root, is_test, questions}` as JSON from stdin and writes one line to
+stdout: the nonce, a space, and `{"findings": [...], "overrides": {...}, "true": [...], "stopped": false}`.
+Those questions come back under `true` that hold in the running program. Standard library only, Python 3.9
+and later.
 """
+
+from __future__ import annotations
 
 import builtins
 import importlib
@@ -13,136 +16,163 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
-P = inspect.Parameter
-POSITIONAL = (P.POSITIONAL_ONLY, P.POSITIONAL_OR_KEYWORD)
+_Parameter = inspect.Parameter
+_POSITIONAL = (_Parameter.POSITIONAL_ONLY, _Parameter.POSITIONAL_OR_KEYWORD)
+_Compared = dict[str, dict[str, bool]]
 
 
-def finding(rule, message, line=0):
+def finding(rule: str, message: str, line: int = 0) -> dict[str, Any]:
+    """One thing that does not link."""
     return {"rule": rule, "message": message, "line": line}
 
 
-def narrows(base, over, by_name):
-    """What a call that is right for `base` may no longer do with `over`; names only when `by_name`."""
-    wanted, given = list(base.parameters.values()), list(over.parameters.values())
-    any_more = any(p.kind is P.VAR_POSITIONAL for p in given)
-    any_name = any(p.kind is P.VAR_KEYWORD for p in given)
-    first, second = ([p for p in some if p.kind in POSITIONAL] for some in (wanted, given))
-    if not second and not any_more:
-        return ["takes no self"] if first else []
-    said = []
-    if len(second) < len(first) and not any_more:
-        said.append("accepts %d positional arguments, its base %d" % (len(second) - 1, len(first) - 1))
-    for old, new in list(zip(first, second))[1:]:
-        if by_name and old.name != new.name and not any_name and old.kind is P.POSITIONAL_OR_KEYWORD:
-            said.append("renames the parameter %s to %s" % (old.name, new.name))
-        if old.default is not P.empty and new.default is P.empty:
-            said.append("needs %s, which its base does not" % new.name)
-    # What takes the rest by name may have been taken by name before.
-    loose = any(p.kind is P.VAR_POSITIONAL for p in wanted) and any(p.kind is P.VAR_KEYWORD for p in wanted)
-    if loose:
-        return []
-    said += ["needs %s, which its base does not have" % p.name for p in second[len(first):] if p.default is P.empty]
-    names, olds = {p.name for p in given}, {p.name for p in wanted}
-    for p in wanted:
-        if p.kind is P.KEYWORD_ONLY and p.name not in names and not any_name:
-            said.append("does not take %s=" % p.name)
-    for p in given:
-        if p.kind is P.KEYWORD_ONLY and p.default is P.empty and p.name not in olds:
-            said.append("needs %s=, which its base does not have" % p.name)
-    return said
+class Signature:
+    """The parameters of a method, sorted as a caller sees them."""
+
+    def __init__(self, signature: inspect.Signature) -> None:
+        self.all = list(signature.parameters.values())
+        self.positional = [p for p in self.all if p.kind in _POSITIONAL]
+        self.any_more = any(p.kind is _Parameter.VAR_POSITIONAL for p in self.all)
+        self.any_name = any(p.kind is _Parameter.VAR_KEYWORD for p in self.all)
+        self.names = {p.name for p in self.all}
+        self.named_only = [p for p in self.all if p.kind is _Parameter.KEYWORD_ONLY]
 
 
-def of_app(thing, root):
+def narrows(base: Signature, over: Signature, *, by_name: bool) -> list[str]:
+    """What a call that is right for `base` may no longer do with `over`; names count only when `by_name`."""
+    if not over.positional and not over.any_more:
+        return ["takes no self"] if base.positional else []
+    if base.any_more and base.any_name:
+        return []  # A base that takes anything promises nothing in particular.
+    return [*_fewer(base, over), *_changed(base, over, by_name=by_name), *_more(base, over)]
+
+
+def _fewer(base: Signature, over: Signature) -> Iterator[str]:
+    wanted, given = len(base.positional) - 1, len(over.positional) - 1
+    if given < wanted and not over.any_more:
+        yield f"accepts {given} positional arguments, its base {wanted}"
+    for parameter in base.named_only:
+        if parameter.name not in over.names and not over.any_name:
+            yield f"does not take {parameter.name}="
+
+
+def _changed(base: Signature, over: Signature, *, by_name: bool) -> Iterator[str]:
+    fewer = len(over.positional) < len(base.positional)
+    for at in range(1, min(len(base.positional), len(over.positional))):
+        old, new = base.positional[at], over.positional[at]
+        named = old.kind is _Parameter.POSITIONAL_OR_KEYWORD and old.name not in over.names
+        if by_name and named and not over.any_name and not fewer:
+            yield f"renames the parameter {old.name} to {new.name}"
+        if old.default is not _Parameter.empty and new.default is _Parameter.empty:
+            yield f"needs {new.name}, which its base does not"
+
+
+def _more(base: Signature, over: Signature) -> Iterator[str]:
+    for parameter in over.positional[len(base.positional) :]:
+        if parameter.default is _Parameter.empty and parameter.name not in base.names and not base.any_more:
+            yield f"needs {parameter.name}, which its base does not have"
+    for parameter in over.named_only:
+        if parameter.default is _Parameter.empty and parameter.name not in base.names:
+            yield f"needs {parameter.name}=, which its base does not have"
+
+
+def of_app(thing: object, root: str) -> bool:
     """Whether a class is written in the app itself, not installed into its environment."""
     path = getattr(sys.modules.get(getattr(thing, "__module__", "")), "__file__", None) or ""
-    below = os.path.abspath(path).startswith(root + os.sep)
-    return below and "site-packages" not in path and "dist-packages" not in path
+    installed = "site-packages" in path or "dist-packages" in path
+    return bool(path) and not installed and os.path.realpath(path).startswith(root + os.sep)
 
 
-def plain(function):
-    """The signature of a plain function as written, or None when it is wrapped or something else."""
+def plain(function: object) -> Signature | None:
+    """The signature of a plain function as it is written; None when it is wrapped or something else."""
     if not inspect.isfunction(function) or hasattr(function, "__wrapped__"):
         return None
     try:
-        return inspect.signature(function)
+        return Signature(inspect.signature(function))
     except (TypeError, ValueError):
         return None
 
 
-def overrides(cls):
-    """Each plain method that a class overrides by a plain one: its name, it, and the class it comes from."""
-    for name, function in list(vars(cls).items()):
-        if name.startswith("__") or plain(function) is None:
-            continue
-        base = next((base for base in cls.__mro__[1:] if name in vars(base)), None)
-        if base is not None and plain(vars(base)[name]) is not None:
-            yield name, function, base
-
-
-def look_at(cls, root):
-    """What is wrong with a class's methods, and how each override differs from what it overrides."""
-    found, compared = [], {}
-    for name, function, base in overrides(cls):
-        old, new = plain(vars(base)[name]), plain(function)
-        title, line = "%s.%s" % (cls.__name__, name), function.__code__.co_firstlineno
-        said = narrows(old, new, of_app(base, root))
-        found += [finding("override-narrows", "%s %s (%s)" % (title, one, base.__name__), line) for one in said]
-        compared[title] = {
-            "of_app": of_app(base, root),
-            "narrows": bool(said),
-            "returns_differ": old.return_annotation != new.return_annotation,
-            "generates": inspect.isasyncgenfunction(function),
-        }
+def methods(cls: type) -> Iterator[tuple[str, Any, Signature]]:
+    """The plain methods in a class's own text, without the special ones."""
     for name, function in list(vars(cls).items()):
         signature = None if name.startswith("__") else plain(function)
-        if signature is not None and not signature.parameters and "%s.%s" % (cls.__name__, name) not in compared:
-            line = function.__code__.co_firstlineno
-            found.append(finding("no-self", "%s.%s takes no self" % (cls.__name__, name), line))
+        if signature is not None:
+            yield name, function, signature
+
+
+def look_at(cls: type, root: str) -> tuple[list[dict[str, Any]], _Compared]:
+    """What is wrong with a class's methods, and how each differs from what it overrides."""
+    found, compared = [], {}
+    for name, function, over in methods(cls):
+        title, line = f"{cls.__name__}.{name}", function.__code__.co_firstlineno
+        base = next((base for base in cls.__mro__[1:] if name in vars(base)), None)
+        old = plain(vars(base)[name]) if base else None
+        if base is None and not over.all:
+            found.append(finding("no-self", f"{title} takes no self", line))
+        if base is not None and old is not None:
+            said = narrows(old, over, by_name=of_app(base, root))
+            found += [finding("override-narrows", f"{title} {one} ({base.__name__})", line) for one in said]
+            compared[title] = _differences(vars(base)[name], function) | {
+                "of_app": of_app(base, root),
+                "narrows": bool(said),
+            }
     return found, compared
 
 
-def abstract_left(cls):
+def _differences(old: Any, new: Any) -> dict[str, bool]:
+    """Whether what they return differs: by annotation, or because one has to be awaited."""
+    returned = [
+        (getattr(function, "__annotations__", {}).get("return"), inspect.iscoroutinefunction(function))
+        for function in (old, new)
+    ]
+    return {"returns_differ": returned[0] != returned[1], "generates": inspect.isasyncgenfunction(new)}
+
+
+def abstract_left(cls: type) -> list[dict[str, Any]]:
     """The inherited abstract methods that a class leaves open, unless it is meant to be abstract itself."""
     left = sorted(getattr(cls, "__abstractmethods__", ()))
-    meant = {base.__name__ for base in cls.__bases__} & {"ABC", "Protocol"} or [n for n in left if n in vars(cls)]
-    if meant:
+    meant = {base.__name__ for base in cls.__bases__} & {"ABC", "Protocol"}
+    if meant or any(name in vars(cls) for name in left):
         return []
-    return [finding("abstract-left", "%s does not implement %s" % (cls.__name__, name)) for name in left]
+    return [finding("abstract-left", f"{cls.__name__} does not implement {name}") for name in left]
 
 
-def resolve(name, module):
+def resolve(name: str, module: object) -> type | None:
     """A class by its bare name: in the module's own namespace first, then among the loaded modules."""
-    thing = getattr(module, name, None)
-    if isinstance(thing, type):
-        return thing
-    for other in list(sys.modules.values()):
-        thing = vars(other).get(name) if hasattr(other, "__dict__") else None
-        if isinstance(thing, type) and thing.__name__ == name:
+    for place in (module, *list(sys.modules.values())):
+        thing = getattr(place, "__dict__", {}).get(name)
+        if isinstance(thing, type):
             return thing
     return None
 
 
-def is_member(name, member):
-    loaded = importlib.import_module(name)
-    return hasattr(loaded, member) or importlib.util.find_spec(name + "." + member) is not None
+def is_member(name: str, member: str) -> bool:
+    """Whether a module has a member or a module inside."""
+    return hasattr(importlib.import_module(name), member) or importlib.util.find_spec(f"{name}.{member}") is not None
 
 
-def has_attribute(cls, attribute):
+def has_attribute(cls: type | None, attribute: str) -> bool:
+    """Whether a class has an attribute, or answers for any."""
     return cls is not None and (hasattr(cls, attribute) or hasattr(cls, "__getattr__"))
 
 
-def breaks_promise(wanted, given, root):
+def breaks_promise(wanted: type | None, given: type | None, root: str) -> bool:
     """Whether a class of the app stands where the app's own Protocol or ABC is wanted and is not one."""
     if wanted is None or given is None or not of_app(wanted, root) or not of_app(given, root):
         return False
     if getattr(wanted, "_is_protocol", False):
-        members = [name for name in {**vars(wanted), **getattr(wanted, "__annotations__", {})} if name[0] != "_"]
-        return any(not hasattr(given, name) for name in members)
+        members = {**vars(wanted), **vars(wanted).get("__annotations__", {})}
+        return any(not hasattr(given, name) for name in members if not name.startswith("_"))
     return bool(getattr(wanted, "__abstractmethods__", None)) and not issubclass(given, wanted)
 
 
-def holds(question, module, root):
+def holds(question: list[str], module: object, root: str) -> bool:
+    """Whether a question is true in the running program."""
     kind, first, second = question
     if kind == "import":
         return importlib.util.find_spec(first) is not None
@@ -153,53 +183,61 @@ def holds(question, module, root):
     if kind == "attribute":
         return has_attribute(resolve(first, module), second)
     if kind == "of-app":
-        thing = resolve(first, module)
-        return thing is not None and of_app(thing, root)
+        return of_app(resolve(first, module), root)
     return breaks_promise(resolve(first, module), resolve(second, module), root)
 
 
-def ask(questions, module, root):
+def ask(questions: list[list[str]], module: object, root: str) -> list[list[str]]:
+    """The questions that are true; one that cannot be answered is not."""
     true = []
     for question in questions:
         try:
             if holds(question, module, root):
                 true.append(question)
-        except Exception:
-            continue
+        except Exception as error:  # noqa: BLE001 - answering imports modules, which may raise anything
+            sys.stderr.write(f"{question}: {error}\n")
     return true
 
 
-def judge(asked):
+def judge(asked: dict[str, Any]) -> dict[str, Any]:
+    """Import the module, first of all modules, and look at what it declares."""
     name, root = asked["module"], asked["root"]
     try:
         module = importlib.import_module(name)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - an import may raise anything, SystemExit too
         frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if frame.filename == asked["file"]]
-        rule = "import-" + type(error).__name__
-        message = "%s: %s" % (type(error).__name__, error)
-        return {"findings": [finding(rule, message, lines[-1] if lines else 0)], "stopped": True}
-    found, compared = [], {}
+        lines = [frame.lineno or 0 for frame in frames if frame.filename == asked["file"]]
+        raised = type(error).__name__
+        return {
+            "findings": [finding(f"import-{raised}", f"{raised}: {error}", lines[-1] if lines else 0)],
+            "stopped": True,
+        }
+    found: list[dict[str, Any]] = []
+    compared: _Compared = {}
     for cls in list(vars(module).values()):
         if isinstance(cls, type) and cls.__module__ == name:
-            narrowed, details = look_at(cls, root)
-            found += narrowed
-            compared.update(details)
-            if cls.__name__ == asked["class"]:
-                found += abstract_left(cls)
+            narrowed, differences = look_at(cls, root)
+            found += [*narrowed, *(abstract_left(cls) if cls.__name__ == asked["class"] else ())]
+            compared.update(differences)
     if not asked["is_test"] and not hasattr(module, asked["class"]):
-        found.append(finding("class-gone", "after its import, %s has no %s" % (name, asked["class"])))
+        found.append(finding("class-gone", f"after its import, {name} has no {asked['class']}"))
     return {"findings": found, "overrides": compared, "true": ask(asked["questions"], module, root)}
 
 
-def main():
+def main() -> None:
+    """Answer once; see the module's first lines. What the module prints goes to stderr."""
+    here = Path(__file__).resolve().parent
+    # The folder of this script is no place of the app's.
+    sys.path[:] = [folder for folder in sys.path if Path(folder or ".").resolve() != here]
     asked = json.loads(sys.stdin.read())
     nonce = asked.pop("nonce")
     output = os.dup(1)
     os.dup2(2, 1)
-    answer = nonce + " " + json.dumps(judge(asked))
-    os.write(output, ("\n" + answer + "\n").encode())
+    answer = json.dumps(judge(asked))
+    os.write(output, f"\n{nonce} {answer}\n".encode())
+    # What the module left running (threads, exit handlers) is not waited for.
     os._exit(0)
 
 
-main()
+if __name__ == "__main__":
+    main()

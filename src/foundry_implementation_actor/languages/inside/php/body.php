@@ -50,6 +50,7 @@ final class Body
             $node instanceof Expr\AssignOp\Coalesce => [$node->var],
             $node instanceof Expr\Isset_, $node instanceof Node\Stmt\Unset_ => $node->vars,
             $node instanceof Expr\Empty_ => [$node->expr],
+            $node instanceof Node\Stmt\Foreach_ => array_filter([$node->keyVar, $node->valueVar]),
             default => [],
         };
         foreach ($targets as $target) {

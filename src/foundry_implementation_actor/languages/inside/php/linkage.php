@@ -1,10 +1,10 @@
 <?php
 
 /**
- * Looks whether every name that one class body uses leads somewhere; see ../_php_linkage.py.
+ * Looks whether every name that one class body uses leads somewhere; see ../../php_probe.py.
  *
  * It reads a request (one JSON object) on stdin: `nonce`, `root`, `path` (of the body, below root),
- * `class`, `test` (whether it is a test) and `parser` (places of nikic/php-parser's autoloader). It
+ * `class` and `test` (whether it is a test). It
  * answers with its last line on stdout: the nonce and a JSON object `{findings, cause}`. The class is
  * loaded, which lets the engine refuse bad overrides; none of its methods is called.
  */
@@ -27,17 +27,29 @@ use PhpParser\NodeTraverser;
 use PhpParser\NodeVisitor\NameResolver;
 use PhpParser\ParserFactory;
 
-/** Loads the app's autoloader, PHPUnit for a test, and a parser: the app's own, else the host's. */
-function prepare(string $root, bool $test, array $parsers): void
+/** Where a library of the host lies, by PHP's own search path or Debian's; empty when it is not there. */
+function on_host(string $file): string
 {
-    require_once "$root/vendor/autoload.php";
-    if ($test && !class_exists('PHPUnit\Framework\TestCase') && stream_resolve_include_path('PHPUnit/Autoload.php')) {
-        require_once 'PHPUnit/Autoload.php';
+    $debian = "/usr/share/php/$file";
+
+    return stream_resolve_include_path($file) ?: (is_file($debian) ? $debian : '');
+}
+
+/** Loads the app's autoloader, PHPUnit for a test, and a parser: the app's own, else the host's. */
+function prepare(string $root, bool $test, Report $report): void
+{
+    if (!is_file("$root/vendor/autoload.php")) {
+        $report->give_up('the app has no vendor/autoload.php, so its classes cannot be found; run composer install');
     }
-    foreach ($parsers as $place) {
-        if (!class_exists(ParserFactory::class) && is_file($place)) {
-            require_once $place;
-        }
+    require_once "$root/vendor/autoload.php";
+    if ($test && !class_exists('PHPUnit\Framework\TestCase') && ($place = on_host('PHPUnit/Autoload.php')) !== '') {
+        require_once $place;
+    }
+    if (!class_exists(ParserFactory::class) && ($place = on_host('PhpParser/autoload.php')) !== '') {
+        require_once $place;
+    }
+    if (!class_exists(ParserFactory::class)) {
+        $report->give_up('nikic/php-parser is not installed; on Debian: apt-get install php-parser');
     }
 }
 
@@ -58,10 +70,7 @@ function tree(string $file): array
 function look(array $ask, Report $report): void
 {
     $file = "{$ask['root']}/{$ask['path']}";
-    prepare($ask['root'], $ask['test'], $ask['parser']);
-    if (!class_exists(ParserFactory::class)) {
-        $report->give_up('nikic/php-parser is not installed (Debian: apt-get install php-parser)');
-    }
+    prepare($ask['root'], $ask['test'], $report);
     try {
         $tree = tree($file);
     } catch (Error $error) {

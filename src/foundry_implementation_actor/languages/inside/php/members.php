@@ -53,7 +53,7 @@ final class Members
             return [];
         }
         if (!method_exists($class, $name)) {
-            return $magic ? [] : ['unknown-method', "$class has no method $name()"];
+            return $magic || $this->may_have($class, $name, $spot) ? [] : ['unknown-method', "$class has no method $name()"];
         }
         $method = new \ReflectionMethod($class, $name);
         if (!$magic && !self::reachable($method, $spot)) {
@@ -66,6 +66,19 @@ final class Members
         $fault = Calls::fault($node, $method, "$class::$name()");
 
         return $fault === '' ? [] : ['arguments', $fault];
+    }
+
+    /**
+     * Whether an object of the class may have a method that the class does not declare: an abstract class calls what
+     * its heirs have, an iterator around another passes calls on, an object behind an interface has methods beside it.
+     */
+    private function may_have(string $class, string $name, Spot $spot): bool
+    {
+        $reflected = new \ReflectionClass($class);
+        $heirs = $class === $spot->class && $reflected->isAbstract();
+
+        return $heirs || is_a($class, 'OuterIterator', true)
+            || ($reflected->isInterface() && $this->names->implementor_has($class, $name));
     }
 
     private function static_call(Expr\StaticCall $node, Spot $spot): void

@@ -14,15 +14,17 @@ final class Names
         'class_exists', 'interface_exists', 'trait_exists', 'enum_exists', 'function_exists', 'method_exists',
         'property_exists', 'defined', 'is_callable', 'is_a', 'is_subclass_of', 'define', 'class_alias',
     ];
+    /** What PHP has under other systems and other ways to start it. */
+    private const ELSEWHERE = '/^(php_windows|sapi_windows|phpdbg|apache|fastcgi|litespeed)_/i';
 
     /** @var array<string, true> names that the file asks about, in lower case */
     private array $asked = [];
-    /** Whether the file itself loads other files or asks for extensions: then more may exist than is seen here. */
+    /** Whether more may exist than is seen here: the file loads others, or the app wants an extension that is missing. */
     public readonly bool $open;
 
     public function __construct(array $tree, private string $root)
     {
-        $open = false;
+        $open = self::extension_missing($root);
         Walk::over($tree, function (Node $node) use (&$open): void {
             $name = $node instanceof Expr\FuncCall && $node->name instanceof Node\Name ? $node->name->toLowerString() : '';
             $open = $open || $node instanceof Expr\Include_ || $node instanceof Expr\Eval_ || $name === 'extension_loaded';
@@ -46,9 +48,19 @@ final class Names
         return class_exists($name) || interface_exists($name) || trait_exists($name) || enum_exists($name);
     }
 
+    /** Whether the file asks about the name before it uses it, or it is PHP's own on other hosts. */
     public function asked(string $name): bool
     {
-        return isset($this->asked[strtolower(ltrim($name, '\\'))]);
+        return preg_match(self::ELSEWHERE, ltrim($name, '\\')) === 1 || isset($this->asked[strtolower(ltrim($name, '\\'))]);
+    }
+
+    /** Whether the app has a class that says it implements an interface of that short name, and has such a method. */
+    public function implementor_has(string $interface, string $method): bool
+    {
+        $short = preg_quote(substr((string) strrchr("\\$interface", '\\'), 1), '/');
+        $own = preg_quote($method, '/');
+
+        return $this->written_in_app("/\bimplements\b[^{;]*\b$short\b[^{]*\{.*\bfunction\s+&?$own\s*\(/is");
     }
 
     /** Whether some file of the app other than its dependencies has this text; a look at the last moment. */
@@ -75,6 +87,14 @@ final class Names
                 yield $entry->getPathname();
             }
         }
+    }
+
+    private static function extension_missing(string $root): bool
+    {
+        $composer = is_file("$root/composer.json") ? (string) file_get_contents("$root/composer.json") : '';
+        preg_match_all('/"ext-([\w-]+)"\s*:/', $composer, $wanted);
+
+        return array_filter($wanted[1], static fn (string $one): bool => !extension_loaded($one)) !== [];
     }
 
     private function note(Node $part): void

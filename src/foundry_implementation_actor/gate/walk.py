@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import NamedTuple
 
 from foundry_implementation_actor.domain.document import (
     MISSING,
@@ -20,6 +19,7 @@ from foundry_implementation_actor.domain.document import (
 )
 from foundry_implementation_actor.domain.error import ConfigError
 from foundry_implementation_actor.domain.unit import is_identifier
+from foundry_implementation_actor.gate.tree import Tree
 from foundry_implementation_actor.sidecar import grammar
 
 _Rule = Callable[[str], Wrong | None]
@@ -33,14 +33,7 @@ _LONGEST_S = 3_600
 _TRUE, _FALSE = "true", "false"
 
 
-class Tree(NamedTuple):
-    """A plugin's own folders below the app's root; `source` may also be the file of its one module."""
-
-    source: str
-    tests: str
-
-
-class Reading:
+class Walk:
     """One pass over one document; `finish` raises everything that was found wrong."""
 
     def __init__(self, document: Document) -> None:

@@ -1,0 +1,133 @@
+"""What the commands of `gate` share: their options, opening the gate, and showing an answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from foundry_implementation_actor.actor.settings import SECRET_VARIABLES
+from foundry_implementation_actor.domain.error import EXIT_DELIVERED, EXIT_REFUSED, MEANINGS, ActorError, Code
+from foundry_implementation_actor.gate.answer import REFUSED, Answer, error_answer
+from foundry_implementation_actor.gate.app import SEARCH_PATH
+from foundry_implementation_actor.gate.gate import Gate
+from foundry_implementation_actor.gate.house import House
+from foundry_implementation_actor.system.secrets import redactor
+
+Asked = Callable[..., Answer]
+Show = Callable[[Mapping[str, Any]], None]
+
+_MOST_READ = 16 * 1024 * 1024
+
+
+def gate_command(name: str, show: Show) -> Callable[[Asked], click.Command]:
+    """Make a command of a function that takes a gate and the command's own arguments, and gives an answer.
+
+    `show` prints a good answer for a person; the options --app and --json are added.
+    """
+
+    def made(asked: Asked) -> click.Command:
+        @wraps(asked)
+        def command(app: Path | None, as_json: bool, **arguments: Any) -> int:
+            return _answered(lambda: asked(open_gate(app, as_json=as_json), **arguments), show, as_json=as_json)
+
+        command = click.option("--json", "as_json", is_flag=True, help="Print the answer alone, as JSON.")(command)
+        command = click.option(
+            "--app", metavar="ROOT", type=click.Path(path_type=Path), help="A folder of the app; default: the current."
+        )(command)
+        return click.command(name)(command)
+
+    return made
+
+
+def open_gate(app: Path | None, *, as_json: bool) -> Gate:
+    """The gate of the app around a folder.
+
+    Raises:
+        ActorError: no app is there, or its `gate.yaml` has faults.
+    """
+    environ = dict(os.environ)
+    house = House.open(app or Path.cwd(), search_path=environ.get("PATH") or SEARCH_PATH)
+    secrets = [environ[name] for name in SECRET_VARIABLES if environ.get(name)]
+    quiet = as_json or not sys.stderr.isatty()
+    return Gate(house, redact=redactor(secrets), notice=_silent if quiet else _tell)
+
+
+def content_of(path: str) -> bytes:
+    """The bytes of a file, or of stdin for `-`.
+
+    Raises:
+        ActorError: BAD_REQUEST when it cannot be read, TOO_LARGE when no gate could take it.
+    """
+    try:
+        if path == "-":
+            content = sys.stdin.buffer.read(_MOST_READ + 1)
+        else:
+            with Path(path).open("rb") as file:
+                content = file.read(_MOST_READ + 1)
+    except OSError as error:
+        raise ActorError(Code.BAD_REQUEST, f"cannot be read: {error.strerror}", where=path) from error
+    if len(content) > _MOST_READ:
+        raise ActorError(Code.TOO_LARGE, "is larger than 16 MiB", where=path)
+    return content
+
+
+def exit_code(answer: Mapping[str, Any]) -> int:
+    """The exit code for an answer."""
+    if answer["ok"]:
+        return EXIT_DELIVERED
+    code = answer.get("code", REFUSED)
+    return EXIT_REFUSED if code == REFUSED else MEANINGS[Code(code)].exit_code
+
+
+def show_landing(answer: Mapping[str, Any]) -> None:
+    """A landing, a batch, or a section that was staged."""
+    if "sections" in answer:
+        click.echo(
+            f"staged {answer['plugin']}.{answer['class']}: {answer['sections']} sections, {answer['bytes']} bytes"
+        )
+        click.echo("nothing is judged before finish")
+    for body in answer.get("bodies", [answer] if "file" in answer else []):
+        click.echo(f"{click.style('landed', fg='green')}  {body['file']}  ({body['plugin']}.{body['class']})")
+        click.echo(f"judged  {body['verified']}")
+    for note in answer.get("notes", ()):
+        click.echo(f"note    {note}")
+
+
+def _answered(ask: Callable[[], Answer], show: Show, *, as_json: bool) -> int:
+    try:
+        answer = ask()
+    except ActorError as error:
+        if not as_json:
+            raise
+        answer = error_answer(error)
+    if as_json:
+        click.echo(json.dumps(answer, ensure_ascii=True))
+    elif answer["ok"] or "findings" in answer:
+        show(answer)
+    else:
+        _show_refusal(answer)
+    return exit_code(answer)
+
+
+def _show_refusal(answer: Mapping[str, Any]) -> None:
+    word = "refused" if answer.get("code", REFUSED) == REFUSED else "not judged"
+    head, _, rest = str(answer["error"]).partition("\n")
+    click.echo(f"{click.style(word, fg='red', bold=True)}  {head}")
+    for line in rest.splitlines():
+        click.echo(f"  {line}")
+    click.echo("nothing was changed")
+
+
+def _tell(line: str) -> None:
+    click.echo(f"{line} ...", err=True)
+
+
+def _silent(_: str) -> None:
+    return

@@ -1,0 +1,42 @@
+"""`mcp`: the gate for a coding agent, over stdio."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+from foundry_implementation_actor.cli.gate_answer import open_gate
+from foundry_implementation_actor.cli.main import PACKAGE
+from foundry_implementation_actor.domain.error import EXIT_DELIVERED, ActorError, Code
+
+_EPILOG = """\b
+Examples:
+  claude mcp add gate -- foundry-implementation-actor mcp --app /path/to/app
+  foundry-implementation-actor mcp
+
+\b
+Exit codes: 0 the client went away, 3 the MCP library is not installed.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option(
+    "--app", metavar="ROOT", type=click.Path(path_type=Path), help="A folder of the app; default: the current."
+)
+def mcp(app: Path | None) -> int:
+    """Offer the landing gate to a coding agent: make, implement, edit, read, test, status.
+
+    Speaks the Model Context Protocol on stdin and stdout.
+    """
+    if importlib.util.find_spec("mcp") is None:
+        hint = f"pip install '{PACKAGE}[gate]'"
+        raise ActorError(Code.UNFIT, "the MCP library is not installed", hint=hint)
+    from foundry_implementation_actor.mcp_server.server import serve  # noqa: PLC0415 - optional, and slow to import
+
+    root = Path(os.path.realpath(app or Path.cwd()))
+    serve(lambda: open_gate(root, as_json=True), version(PACKAGE))
+    return EXIT_DELIVERED

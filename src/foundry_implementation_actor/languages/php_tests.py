@@ -1,0 +1,130 @@
+"""A PHP class's own test by PHPUnit: judged by its JUnit report and a listing, never by code or text alone."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from foundry_implementation_actor.domain.app import App, Run
+from foundry_implementation_actor.domain.command import Ended
+from foundry_implementation_actor.domain.verdict import Finding
+from foundry_implementation_actor.languages.php_place import ask, last_line, why_silent
+from foundry_implementation_actor.languages.port import Tests
+
+_LISTED = re.compile(r"<(?:testCaseMethod|testMethod|phpt)\b")
+_NOTHING_THERE = ("WarningTestCase", "No tests found")
+_NEEDS = re.compile(r"PHPUnit requires the .*")
+_FATAL = re.compile(r"(?:Fatal error|Parse error|Error): +(.+)")
+_WHERE = re.compile(r"^\S+\.php:(\d+)$", re.MULTILINE)
+_INSTALL = (
+    "on Debian: apt-get install phpunit php-xml php-mbstring, or in the app: composer require --dev phpunit/phpunit"
+)
+_MOST = 20
+_NOT_STARTED = 127
+
+
+def own_test(app: App, path: str, run: Run, *, original: bool = False) -> Tests:
+    """Run one test file and read its report. See `port.Tests`.
+
+    Args:
+        app: whose `runner` is PHPUnit with its own arguments.
+        path: the test file, relative to the app's root.
+        run: the isolation.
+        original: run it on the app as it is, without the candidate.
+    """
+    if not app.runner:
+        return Tests(cause=f"PHPUnit is not installed; {_INSTALL}")
+    question = {"runner": app.runner, "interpreter": app.interpreter, "path": path}
+    answer, completed = ask(app, run, "tests.php", question, app.test_timeout_s, "-n", original=original)
+    if answer is None and completed.ended is Ended.TIMEOUT:
+        return Tests(fault=f"the test did not end within {app.test_timeout_s:g} s")
+    if answer is None:
+        return Tests(cause=why_silent(completed, "the test runner"))
+    return _read(answer, path)
+
+
+def _read(answer: dict[str, Any], path: str) -> Tests:
+    collected = _collected(answer["listed"])
+    cases = _cases(answer["report"])
+    if cases is None:
+        return _no_report(answer, path, collected)
+    heard = Counter(_heard(case) for case in cases)
+    failures = tuple(_failure(case, path) for case in cases if _heard(case) == "failed")[:_MOST]
+    told = ", ".join(f"{count} {word}" for word, count in sorted(heard.items()))
+    fault, cause = "", ""
+    if not failures and not heard["passed"] and answer["code"] in {0, 1}:
+        cause = f"no test of {path} could say anything: {told or 'it has none'}"
+    elif not failures:
+        fault = _fault(answer, len(cases), collected)
+    return Tests(collected, len(cases), heard["passed"], failures, fault, cause, told)
+
+
+def _fault(answer: dict[str, Any], ran: int, collected: int) -> str:
+    """Why the run cannot stand although no test said no; empty when it can."""
+    if answer["code"] != 0 or answer["signal"]:
+        return f"PHPUnit {_ending(answer)} although no test failed: {_reason(answer['said'])}"
+    if ran != collected:
+        return f"PHPUnit listed {collected} tests and reports on {ran}"
+    return ""
+
+
+def _no_report(answer: dict[str, Any], path: str, collected: int) -> Tests:
+    said = answer["said"]
+    needs = _NEEDS.search(said)
+    if needs:
+        return Tests(cause=f"{needs[0].strip()} {_INSTALL}")
+    if not collected and answer["code"] == _NOT_STARTED:
+        return Tests(cause=f"the test runner could not be started: {_reason(said)}")
+    if not collected and "syntax error" in said and path in said:
+        return Tests(cause=f"the test itself does not parse: {_reason(said)}")
+    ended = f"the test process {_ending(answer)} before PHPUnit could report"
+    return Tests(collected, 0, fault=f"{ended}: {_reason(said)}" if said.strip() else ended)
+
+
+def _ending(answer: dict[str, Any]) -> str:
+    return f"was killed by signal {answer['signal']}" if answer["signal"] else f"ended with code {answer['code']}"
+
+
+def _reason(said: str) -> str:
+    fatal = _FATAL.search(said)
+    return fatal[1].strip()[:300] if fatal else last_line(said)
+
+
+def _collected(listed: str) -> int:
+    """How many tests PHPUnit listed; one that only warns is none."""
+    return 0 if _NOTHING_THERE[0] in listed and len(_LISTED.findall(listed)) == 1 else len(_LISTED.findall(listed))
+
+
+def _cases(report: str) -> list[ET.Element] | None:
+    """The tests of a JUnit report; None when it is no whole report."""
+    if "<!DOCTYPE" in report or "<!ENTITY" in report:
+        return None
+    try:
+        root = ET.fromstring(report)  # noqa: S314 - without entities there is nothing to expand
+    except ET.ParseError:
+        return None
+    return list(root.iter("testcase"))
+
+
+def _heard(case: ET.Element) -> str:
+    """What one test said, in a word."""
+    kinds = {child.tag: child.get("type", "") for child in case}
+    if "failure" in kinds or "error" in kinds:
+        return "risky" if kinds.get("error", "").endswith("RiskyTestError") else "failed"
+    if "skipped" in kinds:
+        return "skipped or incomplete"
+    if "warning" in kinds:
+        return "with a warning"
+    return "asserting nothing" if case.get("assertions") == "0" else "passed"
+
+
+def _failure(case: ET.Element, path: str) -> Finding:
+    told = next(child for child in case if child.tag in {"failure", "error"}).text or ""
+    where = _WHERE.findall(told)
+    line = where[-1] if where else case.get("line", "1")
+    name = f"{case.get('class', '')}::{case.get('name', '')}".removeprefix("::")
+    # The report begins with the test's own name; what follows is what it says.
+    text = told.strip().removeprefix(name).strip()
+    return Finding("own-test", f"{path}:{line}", f"{name}: {text[:1500]}")

@@ -1,0 +1,120 @@
+"""One test file under pytest: how it is run, and what its report says. Never the exit code alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from foundry_implementation_actor.domain.app import App, Run
+from foundry_implementation_actor.domain.command import Command, Completed, Ended
+from foundry_implementation_actor.domain.verdict import Finding
+from foundry_implementation_actor.languages.port import Tests
+from foundry_implementation_actor.languages.python_place import INSIDE, environment, source_root
+
+_PLUGIN = "foundry_gate_report"
+_OPTIONS = ("-p", _PLUGIN, "-q", "--tb=short", "--color=no")
+_LEAN = ("-p", "no:cacheprovider")
+_WHOLE = ("-o", "cache_dir=/tmp/pytest-cache")
+_USAGE = 4
+_NOTHING = 5
+# What a session says that misses a plugin which the app's tests need.
+_MISSES_PLUGIN = re.compile(
+    r"fixture '\w+' not found|async def functions? (are|is) not|unrecognized arguments|no:cache"
+)
+
+
+def own_test(app: App, path: str, run: Run, *, original: bool = False) -> Tests:
+    """Run one test file; see `port.Language`.
+
+    Without a runner of the app's own, pytest first loads no plugin that is merely installed, which
+    halves its start; it is asked again with all of them when the tests turn out to need one.
+    """
+    if app.runner:
+        command, word = _command(app, path, app.runner)
+        return read(run(command, original=original), word)
+    runner = (*app.interpreter, "-m", "pytest")
+    command, word = _command(app, path, (*runner, *_LEAN))
+    lean = run(replace(command, env={**command.env, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}), original=original)
+    tests = read(lean, word)
+    if tests.green or not _MISSES_PLUGIN.search(lean.text + lean.errors):
+        return tests
+    command, word = _command(app, path, (*runner, *_WHOLE))
+    return read(run(command, original=original), word)
+
+
+def _command(app: App, path: str, runner: Sequence[str]) -> tuple[Command, str]:
+    """A run of one file, and the word that its report begins with."""
+    word = secrets.token_hex(16)
+    env = environment(app, [source_root(app), INSIDE / "plugin"])
+    argv = (*runner, *_OPTIONS, path)
+    return Command(argv, app.root, env, app.test_timeout_s, stdin=f"{word}\n".encode()), word
+
+
+def read(completed: Completed, word: str) -> Tests:
+    """What a run of pytest says, from the plugin's own lines."""
+    said = [line.removeprefix(word).strip() for line in completed.text.splitlines() if line.startswith(f"{word} ")]
+    if completed.ended is Ended.NOT_FOUND:
+        return Tests(cause=f"the test runner {completed.argv[0]} is not there")
+    if said[:1] != ["hello"]:
+        return Tests(cause=_unloaded(completed))
+    if completed.ended is Ended.TIMEOUT:
+        return Tests(fault=f"the test did not end within {completed.seconds:.0f} s")
+    if completed.ended is not Ended.EXIT:
+        return Tests(fault=f"the test was ended: {completed.ended}")
+    if len(said) != 2:
+        return Tests(fault=f"the test process ended with {completed.code} before its report")
+    return _tests(json.loads(said[1]), completed)
+
+
+def _unloaded(completed: Completed) -> str:
+    if "No module named pytest" in completed.errors:
+        return "pytest is not installed for the app's interpreter"
+    told = (completed.errors or completed.text.strip())[-300:]
+    return f"the test runner did not start ({completed.ended}, {completed.code}): {told}"
+
+
+def _tests(said: dict[str, Any], completed: Completed) -> Tests:
+    failures = tuple(_failure(*failure) for failure in said["failures"])
+    tests = Tests(
+        collected=said["collected"] or 0,
+        ran=said["ran"],
+        passed=said.get("passed", 0),
+        failures=failures,
+        said=_counts(said),
+    )
+    missing = [name for name in said["missing"] if name]
+    if missing and len(missing) == len(failures) == sum(failure[1] == "collect" for failure in said["failures"]):
+        return Tests(said=tests.said, cause=f"the test needs {', '.join(missing)}, which is not installed")
+    if failures:
+        return tests
+    return _ended(tests, said, completed)
+
+
+def _ended(tests: Tests, said: dict[str, Any], completed: Completed) -> Tests:
+    """A session without a failure that still may not count."""
+    status = said["status"]
+    if status == _USAGE:
+        return Tests(cause=f"pytest was called wrongly: {completed.errors[-300:]}")
+    if said["collected"] is None or status not in {0, _NOTHING}:
+        return Tests(tests.collected, tests.ran, fault=f"the test session was ended from within ({status})")
+    if tests.ran != tests.collected:
+        return Tests(tests.collected, tests.ran, fault=f"only {tests.ran} of {tests.collected} tests ran")
+    if completed.code != status:
+        return Tests(tests.collected, tests.ran, fault=f"the test process ended with {completed.code} after its report")
+    return tests
+
+
+def _failure(node: str, when: str, text: str) -> Finding:
+    at = {"call": "", "setup": "set-up of ", "teardown": "tear-down of ", "collect": "collecting "}.get(when, "")
+    name = node.partition("::")[2] or node
+    return Finding("test", node.partition("::")[0], f"{at}{name}: {text.strip()}")
+
+
+def _counts(said: dict[str, Any]) -> str:
+    kinds = ("passed", "skipped", "xfailed", "xpassed", "deselected")
+    counts = [f"{said[kind]} {kind}" for kind in kinds if said.get(kind)]
+    return ", ".join(counts) or "no test"

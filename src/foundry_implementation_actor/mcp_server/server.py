@@ -1,0 +1,95 @@
+"""The gate as a Model Context Protocol server over stdio."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
+
+from foundry_implementation_actor.gate.answer import Answer
+from foundry_implementation_actor.gate.gate import Gate
+from foundry_implementation_actor.gate.trial import Notice
+from foundry_implementation_actor.mcp_server.calls import call, in_words
+from foundry_implementation_actor.mcp_server.tools import INSTRUCTIONS, TOOLS
+
+NAME = "gate"
+BEAT_S = 5.0
+"""Seconds between two progress notes of a call that has nothing new to say."""
+
+_Context = ServerRequestContext[dict[str, Any], Any]
+
+
+def serve(open_gate: Callable[[], Gate], version: str) -> None:
+    """Answer one client on stdin and stdout until it goes away; a call that runs then is finished first."""
+    anyio.run(_serve, gate_server(open_gate, version))
+
+
+def gate_server(open_gate: Callable[[], Gate], version: str) -> Server[dict[str, Any]]:
+    """The server; `open_gate` is called for each call, so that a changed `gate.yaml` counts at once."""
+
+    async def list_tools(_: _Context, _page: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=list(TOOLS))
+
+    async def call_tool(context: _Context, asked: CallToolRequestParams) -> CallToolResult:
+        if asked.name not in {tool.name for tool in TOOLS}:
+            return _result({"ok": False, "error": f"there is no tool {asked.name[:80]!r}", "code": "bad-request"})
+        notes = _Notes(context)
+
+        def work() -> Answer:
+            return call(asked.name, asked.arguments or {}, lambda: open_gate().telling(notes.tell))
+
+        async with anyio.create_task_group() as beside:
+            beside.start_soon(notes.beat)
+            given = await anyio.to_thread.run_sync(work)
+            beside.cancel_scope.cancel()
+        return _result(given)
+
+    return Server(NAME, version=version, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+class _Notes:
+    """The progress notes of one call: each thing that the gate says, and a beat while it says nothing."""
+
+    def __init__(self, context: _Context) -> None:
+        self._context = context
+        self._count = 0
+        self._last = "starting"
+
+    @property
+    def tell(self) -> Notice:
+        """What the gate calls, from its own thread."""
+        return self._tell
+
+    async def beat(self) -> None:
+        while True:
+            await anyio.sleep(BEAT_S)
+            await self._send(self._last)
+
+    def _tell(self, said: str) -> None:
+        self._last = said
+        # The client may be gone; what it asked for is done all the same.
+        with contextlib.suppress(Exception, asyncio.CancelledError):
+            anyio.from_thread.run(self._send, said)
+
+    async def _send(self, said: str) -> None:
+        self._count += 1
+        await self._context.session.report_progress(self._count, None, said)
+
+
+def _result(given: Answer) -> CallToolResult:
+    text = TextContent(type="text", text=in_words(given))
+    return CallToolResult(content=[text], structured_content=given, is_error=not given["ok"])
+
+
+async def _serve(server: Server[dict[str, Any]]) -> None:
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())

@@ -1,0 +1,17 @@
+<?php
+declare(strict_types=1);
+namespace App\Plugins\Demo\Services;
+use App\Plugins\Demo\Contracts\GreeterInterface;
+use App\Plugins\Demo\Models\Phrase;
+
+final class GreeterService implements GreeterInterface
+{
+
+    public function __construct(private PhraseBook $book) {}
+    public function greet(string $name, string $lang = 'en'): string
+    {
+        return ($this->book->find($lang) ?? new Phrase($lang, 'Hello %s'))->render($name);
+    }
+    public function known(): array { return $this->book->languages(); }
+    public function quiet(): GreeterInterface { return new class($this->book) implements GreeterInterface { public function __construct(private PhraseBook $b) {} public function greet(string $name, string $lang = 'en'): string { return $this->hush($name); } public function known(): array { return []; } private function hush(string $n): string { return $n; } }; }
+}

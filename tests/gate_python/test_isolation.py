@@ -1,0 +1,242 @@
+"""The isolation that candidates are judged in: by bubblewrap, as root and as a plain user, and by placement."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from python_house import SERVICE, PythonHouse
+
+from foundry_implementation_actor.domain.app import Run
+from foundry_implementation_actor.domain.command import Command, Completed, Ended
+from foundry_implementation_actor.domain.unit import Candidate
+from foundry_implementation_actor.gate import isolate, placement
+from foundry_implementation_actor.gate.bubblewrap import Sandbox, _readable
+from foundry_implementation_actor.gate.isolate import isolated, isolation_refusal
+from foundry_implementation_actor.gate.limits import limited
+from foundry_implementation_actor.gate.placement import Placement
+
+BODY = b"# the candidate\n"
+NOBODY = 65_534
+
+
+@contextmanager
+def candidate(house: PythonHouse, beside: dict[str, bytes] | None = None) -> Iterator[Run]:
+    body = Candidate(house.place, BODY, (house.root / SERVICE).read_bytes(), beside or {})
+    with isolated(house.app, [body]) as run:
+        yield run
+
+
+def shell(house: PythonHouse, line: str, timeout_s: float = 20.0) -> Command:
+    return Command(("/bin/sh", "-c", line), house.root, {"PATH": os.defpath}, timeout_s)
+
+
+def placed(house: PythonHouse) -> Placement:
+    return Placement(house.app, {SERVICE: BODY}, "not isolated: for this test")
+
+
+def state(path: Path) -> tuple[bytes, int, int, int]:
+    found = path.stat()
+    return path.read_bytes(), found.st_mode, found.st_mtime_ns, found.st_ino
+
+
+def test_this_host_isolates() -> None:
+    assert isolation_refusal() == "", "install bubblewrap, or run the tests where namespaces are allowed"
+
+
+def test_a_candidate_stands_at_its_live_path_and_the_live_file_is_never_touched(house: PythonHouse) -> None:
+    before = state(house.root / SERVICE)
+    with candidate(house) as run:
+        assert run(shell(house, f"cat {house.root / SERVICE}")).stdout == BODY
+        assert run(shell(house, f"cat {SERVICE}"), original=True).stdout == before[0]
+    assert state(house.root / SERVICE) == before
+
+
+def test_companions_of_a_batch_stand_beside_the_candidate(house: PythonHouse) -> None:
+    with candidate(house, beside={"src/plugins/orders/pricing.py": b"# companion\n"}) as run:
+        assert run(shell(house, f"cat {SERVICE} src/plugins/orders/pricing.py")).stdout == BODY + b"# companion\n"
+
+
+def test_a_candidate_cannot_write_to_the_app_to_the_host_or_to_its_own_file(house: PythonHouse) -> None:
+    places = f"{SERVICE} src/new.py {Path.home()}/x /etc/x /var/tmp-x"
+    with candidate(house) as run:
+        script = f"for p in {places}; do (echo x >>$p) 2>/dev/null && echo $p; done; true"
+        assert run(shell(house, script)).text == ""
+
+
+def test_home_and_tmp_are_private_and_forgotten(house: PythonHouse) -> None:
+    with candidate(house) as run:
+        assert run(shell(house, "echo x >$HOME/x && echo y >/tmp/y && cat $HOME/x /tmp/y")).text == "x\ny\n"
+        assert run(shell(house, "cat $HOME/x /tmp/y")).code != 0
+    assert not Path("/tmp/y").exists()
+
+
+def test_the_network_is_off_unless_the_app_asks_for_it(house: PythonHouse) -> None:
+    with candidate(house) as run:
+        assert run(shell(house, "cat /proc/net/dev")).text.count(":") == 1
+    house.app = replace(house.app, network=True)
+    with candidate(house) as run:
+        everything = Path("/proc/net/dev").read_text()
+        assert run(shell(house, "cat /proc/net/dev")).text.count(":") == everything.count(":")
+
+
+def test_processes_of_the_host_are_not_seen_and_none_is_left(house: PythonHouse) -> None:
+    with candidate(house) as run:
+        completed = run(shell(house, "setsid sleep 300 >/dev/null 2>&1 & ls /proc | grep -c '^[0-9]'; exit 0"))
+    assert int(completed.text) < 12
+    assert completed.seconds < 10
+
+
+def test_a_hang_is_ended_at_its_time_limit_with_all_it_started(house: PythonHouse) -> None:
+    with candidate(house) as run:
+        completed = run(shell(house, "(setsid sleep 300 &) ; sleep 300", timeout_s=0.5))
+    assert completed.ended is Ended.TIMEOUT
+    assert completed.argv[0] == "/bin/sh"
+
+
+def test_memory_and_file_size_have_limits(house: PythonHouse) -> None:
+    hungry = "x = bytearray(6 * 1024 ** 3)"
+    large = "open('/tmp/large', 'wb').truncate(100 * 1024 ** 2)"
+    with candidate(house) as run:
+        for text in (hungry, large):
+            argv = (sys.executable, "-I", "-S", "-c", text)
+            assert run(Command(argv, house.root, {}, 20)).code != 0
+
+
+def test_a_program_that_is_not_there_is_said_so(house: PythonHouse) -> None:
+    command = Command(("no-such-program",), house.root, {"PATH": os.defpath}, 5)
+    with candidate(house) as run:
+        assert run(command).ended is Ended.NOT_FOUND
+    assert placed(house)(command).ended is Ended.NOT_FOUND
+
+
+def test_compiled_code_of_the_original_is_not_taken_for_the_candidates(house: PythonHouse) -> None:
+    live = house.write("src/plugins/orders/flag.py", "VALUE = 1\n")
+    argv = (sys.executable, "-c", "import plugins.orders.flag as f; print(f.VALUE)")
+    env = {"PYTHONPATH": "src"}
+    subprocess.run(argv, cwd=house.root, env=env, check=True, capture_output=True)
+    assert list((live.parent / "__pycache__").glob("flag.*"))
+    house.at("orders", "Flag", "plugins.orders.flag")
+    same_size = Candidate(house.place, b"VALUE = 2\n", b"VALUE = 1\n")
+    with isolated(house.app, [same_size]) as run:
+        assert run(Command(argv, house.root, env, 20)).text == "2\n"
+    by_placement = Placement(house.app, {house.place.path: b"VALUE = 2\n"}, "")
+    assert by_placement(Command(argv, house.root, env, 20)).text == "2\n"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_a_plain_user_gets_the_same_isolation(house: PythonHouse) -> None:
+    for folder in (house.root, *house.root.parents):
+        if folder.is_relative_to("/tmp/pytest-of-root"):
+            folder.chmod(0o755)
+    (house.root / SERVICE).chmod(0o666)
+    script = f"cat {SERVICE}; (echo x >{SERVICE}) 2>/dev/null; id -u; cat /proc/net/dev | grep -c :"
+    sandbox = Sandbox(house.app, {})
+    with _readable(BODY) as descriptor:
+        view = sandbox._view(shell(house, "true"))
+        argv = ("bwrap", *view, *sandbox._bindings({SERVICE: descriptor}), *limited(("/bin/sh", "-c", script)))
+        completed = subprocess.run(
+            argv, user=NOBODY, group=NOBODY, extra_groups=[], pass_fds=(descriptor,), capture_output=True, check=False
+        )  # fmt: skip
+    assert completed.stdout == BODY + f"{NOBODY}\n1\n".encode(), completed.stderr.decode()
+
+
+def test_where_namespaces_are_refused_the_candidate_is_placed_and_the_verdict_says_so(
+    house: PythonHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(isolate, "isolation_refusal", lambda: "no namespaces")
+    before = state(house.root / SERVICE)
+    with candidate(house) as run:
+        assert run(shell(house, f"cat {SERVICE}")).stdout == BODY
+        assert run(shell(house, f"cat {SERVICE}"), original=True).stdout == before[0]
+    assert state(house.root / SERVICE) == before
+    verdict = house.judge("own-test", before[0])
+    assert "not isolated (no namespaces)" in verdict.evidence
+    assert state(house.root / SERVICE) == before
+
+
+def test_placement_puts_the_original_back_whatever_the_command_did_to_the_file(house: PythonHouse) -> None:
+    (house.root / SERVICE).chmod(0o640)
+    before = state(house.root / SERVICE)
+    for vandal in (f"rm {SERVICE}", f"echo x >{SERVICE}", f"mv {SERVICE} {SERVICE}.gone; mkdir {SERVICE}.d"):
+        placed(house)(shell(house, vandal))
+        assert state(house.root / SERVICE) == before
+
+
+def _killed_while_placed(house: PythonHouse) -> None:
+    """A process that places the candidate and is killed while it stands there."""
+    script = (
+        "import sys, os, signal\n"
+        "from pathlib import Path\n"
+        "from foundry_implementation_actor.gate import placement\n"
+        f"with placement._placed(Path({str(house.root)!r}), {{{SERVICE!r}: {BODY!r}}}):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    completed = subprocess.run((sys.executable, "-c", script), check=False)
+    assert completed.returncode == -signal.SIGKILL
+    assert (house.root / SERVICE).read_bytes() == BODY
+
+
+def test_what_a_killed_process_left_placed_is_undone_once(house: PythonHouse) -> None:
+    before = state(house.root / SERVICE)
+    _killed_while_placed(house)
+    assert placement.recover(house.root) == [f"{SERVICE}: the original is back in its place"]
+    assert state(house.root / SERVICE) == before
+    assert placement.recover(house.root) == []
+    assert {file.name for file in (house.root / ".foundry/journal").iterdir()} <= {"lock"}
+    assert not list((house.root / SERVICE).parent.glob(".*"))
+
+
+def test_the_next_placement_undoes_what_a_killed_process_left(house: PythonHouse) -> None:
+    before = state(house.root / SERVICE)
+    _killed_while_placed(house)
+    completed: Completed = placed(house)(shell(house, f"cat {SERVICE}"), original=True)
+    assert completed.stdout == before[0]
+    assert state(house.root / SERVICE) == before
+
+
+def test_what_somebody_wrote_over_a_left_candidate_is_kept_aside(house: PythonHouse) -> None:
+    before = state(house.root / SERVICE)
+    _killed_while_placed(house)
+    (house.root / SERVICE).write_bytes(b"# written by somebody\n")
+    (said,) = placement.recover(house.root)
+    assert state(house.root / SERVICE) == before
+    (kept,) = (house.root / ".foundry/journal").glob("*.found")
+    assert kept.read_bytes() == b"# written by somebody\n"
+    assert kept.name in said
+
+
+def test_two_processes_never_place_at_the_same_time(house: PythonHouse) -> None:
+    before = state(house.root / SERVICE)
+    script = (
+        "import sys, os\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from foundry_implementation_actor.domain.app import App\n"
+        "from foundry_implementation_actor.domain.command import Command\n"
+        "from foundry_implementation_actor.gate.placement import Placement\n"
+        f"root = Path({str(house.root)!r})\n"
+        "body = sys.argv[2].encode()\n"
+        f"run = Placement(App(root, 'python', 'src', 'tests', ()), {{{SERVICE!r}: body}}, '')\n"
+        "for _ in range(8):\n"
+        f"    seen = run(Command(('/bin/cat', {SERVICE!r}), root, {{}}, 20)).stdout\n"
+        "    assert seen == body, (seen, body)\n"
+    )
+    children = [subprocess.Popen((sys.executable, "-c", script, "", name)) for name in ("one", "two", "three")]
+    assert [child.wait() for child in children] == [0, 0, 0]
+    assert state(house.root / SERVICE) == before
+
+
+def test_a_record_names_what_will_be_placed_before_it_is(house: PythonHouse) -> None:
+    _killed_while_placed(house)
+    (record,) = (house.root / ".foundry/journal").glob("*.json")
+    assert json.loads(record.read_bytes())["path"] == SERVICE
+    placement.recover(house.root)

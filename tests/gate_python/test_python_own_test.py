@@ -1,0 +1,169 @@
+"""The class's own test: red, green, and everything that only looks like either."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from python_house import CLEAN, SERVICE, SERVICE_TEST, PythonHouse
+
+from foundry_implementation_actor.domain.unit import Place, Target
+from foundry_implementation_actor.domain.verdict import Outcome, Verdict
+
+GOOD = CLEAN[1].read_text()
+IDLE = "asks nothing yet"
+IMPORT = "from plugins.orders.service import OrderService\n"
+
+
+def said(verdict: Verdict) -> str:
+    return " ".join([verdict.cause, verdict.evidence, *map(str, verdict.findings)])
+
+
+def test_a_body_that_fakes_its_behaviour_is_refused_by_its_test(house: PythonHouse) -> None:
+    fake = GOOD.replace('order.status = "cancelled"\n        return True', "return False  # cancelled")
+    verdict = house.judge("own-test", fake)
+    assert verdict.outcome is Outcome.REFUSED
+    assert "test_cancel" in said(verdict)
+    assert "assert False is True" in said(verdict)
+
+
+def test_a_class_without_a_test_is_unjudged_and_says_so(house: PythonHouse) -> None:
+    house.place = replace(house.place, own_test="")
+    assert house.judge("own-test", GOOD) == Verdict("own-test", Outcome.UNJUDGED, cause="the class has no own test")
+
+
+def test_without_pytest_the_behaviour_is_unjudged(house: PythonHouse) -> None:
+    house.app = replace(house.app, interpreter=(sys.executable, "-S"))
+    verdict = house.judge("own-test", GOOD)
+    assert (verdict.outcome, verdict.cause) == (
+        Outcome.UNJUDGED, "pytest is not installed for the app's interpreter",
+    )  # fmt: skip
+
+
+def test_a_runner_that_is_not_there_leaves_the_behaviour_unjudged(house: PythonHouse) -> None:
+    house.app = replace(house.app, runner=("/no/such/pytest",))
+    assert house.judge("own-test", GOOD).cause == "the test runner /no/such/pytest is not there"
+
+
+@pytest.mark.parametrize(
+    "trick",
+    [
+        "print('2 passed'); import os; os._exit(0)",
+        "print('1 passed in 0.01s'); import os; os._exit(1)",
+        "import sys; sys.stdout.write('{\"passed\": 2}\\n'); import os; os._exit(0)",
+        "import pytest; pytest.exit('enough', returncode=0)",
+        "import pytest; pytest.skip('later')",
+        "import atexit, os; atexit.register(os._exit, 3); return super()",
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+    ],
+)
+def test_a_body_cannot_talk_its_test_green(trick: str, house: PythonHouse) -> None:
+    body = GOOD.replace("        lines = [", f"        {trick}\n        lines = [", 1)
+    assert body != GOOD
+    assert house.judge("own-test", body).outcome is not Outcome.PASSED
+
+
+def test_a_summary_that_says_failed_is_not_what_is_believed(house: PythonHouse) -> None:
+    house.write(SERVICE_TEST, "def test_it():\n    print('2 failed')\n    assert 1\n")
+    verdict = house.judge("own-test", GOOD.replace("from __future__", "print('FAILED')\nfrom __future__", 0))
+    assert verdict.outcome is Outcome.PASSED
+
+
+def test_a_test_that_reads_stdin_sees_its_end(house: PythonHouse) -> None:
+    house.write(SERVICE_TEST, "import os\n\ndef test_it():\n    assert os.read(0, 10) == b''\n")
+    assert house.judge("own-test", GOOD).outcome is Outcome.PASSED
+
+
+def test_a_test_that_forks_for_ever_is_ended_and_nothing_is_left(house: PythonHouse) -> None:
+    house.app = replace(house.app, test_timeout_s=6.0)
+    house.write(SERVICE_TEST, (
+        "import os, time\n\n\ndef test_it():\n    for _ in range(5):\n"
+        "        if os.fork() == 0:\n            os.setsid()\n            time.sleep(600)\n    time.sleep(600)\n"
+    ))  # fmt: skip
+    verdict = house.judge("own-test", GOOD)
+    assert verdict.outcome is Outcome.REFUSED
+    assert "did not end within" in said(verdict)
+
+
+def test_everything_deselected_is_unjudged(house: PythonHouse) -> None:
+    project = house.root / "pyproject.toml"
+    project.write_text(project.read_text() + 'addopts = ["-k", "nothing_is_called_so"]\n')
+    verdict = house.judge("own-test", GOOD)
+    assert verdict.outcome is Outcome.UNJUDGED
+    assert "2 deselected" in verdict.cause
+
+
+def test_a_test_that_needs_a_plugin_gets_it(house: PythonHouse) -> None:
+    plugin = house.root / "src"
+    (plugin / "gate_sample_plugin.py").write_text("import pytest\n\n@pytest.fixture\ndef gift():\n    return 42\n")
+    info = plugin / "gate_sample-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gate-sample\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[pytest11]\ngate_sample = gate_sample_plugin\n")
+    house.write(SERVICE_TEST, "def test_it(gift):\n    assert gift == 42\n")
+    assert house.judge("own-test", GOOD).outcome is Outcome.PASSED
+
+
+def test_a_green_test_of_a_body_that_worked_before_is_not_called_idle(house: PythonHouse) -> None:
+    house.write(SERVICE, GOOD)
+    verdict = house.judge("own-test", GOOD + "\n")
+    assert verdict.outcome is Outcome.PASSED
+    assert IDLE not in verdict.evidence
+    assert "2 passed" in verdict.evidence
+
+
+def test_a_test_that_is_green_on_the_scaffold_is_said_to_ask_nothing(house: PythonHouse) -> None:
+    house.write(SERVICE_TEST, IMPORT + "\ndef test_it():\n    assert OrderService\n")
+    verdict = house.judge("own-test", GOOD)
+    assert verdict.outcome is Outcome.PASSED
+    assert IDLE in verdict.evidence
+
+
+def test_a_test_module_that_lacks_a_module_of_the_host_is_not_the_bodys_fault(house: PythonHouse) -> None:
+    house.write(SERVICE_TEST, "import nope_mod\n\ndef test_it(): ...\n")
+    verdict = house.judge("own-test", GOOD)
+    assert (verdict.outcome, verdict.cause) == (
+        Outcome.UNJUDGED, "the test needs nope_mod, which is not installed",
+    )  # fmt: skip
+
+
+def test_a_body_that_imports_what_is_not_there_is_refused_by_its_test_too(house: PythonHouse) -> None:
+    assert house.judge("own-test", "import nope_mod\n" + GOOD).outcome is Outcome.REFUSED
+
+
+def test_a_test_cannot_write_into_the_app(house: PythonHouse) -> None:
+    house.write(SERVICE_TEST, (
+        "import pathlib, pytest\nfrom plugins.orders import service\n\ndef test_it(tmp_path):\n"
+        "    (tmp_path / 'x').write_text('x')\n    with pytest.raises(OSError):\n"
+        "        pathlib.Path(service.__file__).with_name('new.py').write_text('x')\n"
+    ))  # fmt: skip
+    assert house.judge("own-test", GOOD).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("standing", "told"),
+    [(GOOD, "green under the body that stands: 2 passed"), (None, "red under the body that stands")],
+)
+def test_a_test_lands_unjudged_and_tells_what_it_says_of_the_body_that_stands(
+    standing: str | None, told: str, house: PythonHouse
+) -> None:
+    if standing:
+        house.write(SERVICE, standing)
+    text = (house.root / SERVICE_TEST).read_text()
+    house.place = Place(Target("orders", "test_service"), SERVICE_TEST, "tests.plugins.orders.test_service",
+                        is_test=True)  # fmt: skip
+    verdict = house.judge("own-test", text)
+    assert (verdict.outcome, verdict.cause) == (Outcome.UNJUDGED, "a test is not judged by itself")
+    assert told in verdict.evidence
+
+
+def test_the_runner_of_the_app_is_the_one_that_judges(house: PythonHouse, tmp_path: Path) -> None:
+    runner = tmp_path / "run-tests"
+    runner.write_text(f'#!/bin/sh\nexec {sys.executable} -m pytest -k place "$@"\n')
+    runner.chmod(0o755)
+    house.app = replace(house.app, runner=(str(runner),))
+    verdict = house.judge("own-test", GOOD)
+    assert verdict.outcome is Outcome.PASSED
+    assert "1 passed, 1 deselected" in verdict.evidence

@@ -1,0 +1,165 @@
+"""`gate` on the command line: exit codes, the answer alone as JSON, and diagnostics for a person."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foundry_implementation_actor.cli.main import main
+from support.apps import FAKE, HONEST, OWN_TEST, SCAFFOLD, TEST, python_app, sources
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = python_app(tmp_path / "app")
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def said(capfd: pytest.CaptureFixture[str]) -> Any:
+    """Run `gate` with words; gives the exit code, stdout and stderr."""
+
+    def run(*words: str | Path) -> tuple[int, str, str]:
+        code = main(["gate", *map(str, words)])
+        return (code, *capfd.readouterr())
+
+    return run
+
+
+def file(tmp_path: Path, text: str | bytes) -> Path:
+    path = tmp_path / "sent"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def test_a_whole_flow_in_a_terminal(app: Path, said: Any, tmp_path: Path) -> None:
+    code, out, _ = said("implement", "shop", "TestCart", "--content", file(tmp_path, TEST))
+    assert (code, out.startswith(f"landed  {OWN_TEST}")) == (0, True)
+    code, out, err = said("implement", "shop", "Cart", "--content", file(tmp_path, FAKE))
+    assert (code, out.startswith("refused  refused by own-test"), err) == (1, True, "")
+    assert "assert cart.total() == 7" in out
+    assert out.endswith("nothing was changed\n")
+    code, out, _ = said("implement", "shop", "Cart", "--content", file(tmp_path, HONEST))
+    assert (code, "judged  syntax, shape, linkage, own-test" in out) == (0, True)
+    code, out, _ = said("test", "shop", "Cart")
+    assert (code, out.startswith("green")) == (0, True)
+    code, out, _ = said("log")
+    assert [line.split()[1] for line in out.splitlines() if "implement" in line] == ["landed", "refused", "landed"]
+
+
+def test_with_json_the_answer_alone_is_on_stdout(app: Path, said: Any, tmp_path: Path) -> None:
+    for words, code in (
+        (("implement", "shop", "Cart", "--content", file(tmp_path, HONEST)), 0),
+        (("implement", "shop", "Bill", "--content", file(tmp_path, HONEST)), 1),
+        (("implement", "../shop", "Cart", "--content", file(tmp_path, HONEST)), 2),
+        (("implement", "shop", "Cart", "--content", tmp_path / "nowhere"), 2),
+        (("read", "shop", "Cart"), 0),
+        (("status",), 0),
+        (("recover",), 0),
+        (("log",), 0),
+        (("doctor",), 0),
+        (("make", "spaceship", "shop"), 1),
+    ):
+        given, out, err = said(*words, "--json")
+        assert (given, err) == (code, "")
+        answer = json.loads(out)
+        assert answer["ok"] is (code == 0)
+
+
+def test_a_mistake_is_told_on_stderr_with_what_to_do(app: Path, said: Any, tmp_path: Path) -> None:
+    code, out, err = said("implement", "shop", "Cart", "--content", file(tmp_path, "x" * 8_193))
+    assert (code, out) == (2, "")
+    assert "8,193 bytes" in err
+    assert "mode=start" in err
+    assert said("implement", "shop", "Cart")[0] == 2
+    assert said("read", "shop", "Cart", "--app", tmp_path / "nowhere")[0] == 2
+
+
+def test_a_host_that_is_not_fit_is_exit_code_three(app: Path, said: Any, tmp_path: Path) -> None:
+    (app / ".foundry").rename(tmp_path / "was")
+    (app / ".foundry").write_text("")
+    assert said("implement", "shop", "Cart", "--content", file(tmp_path, HONEST))[0] == 3
+    code, out, _ = said("doctor")
+    assert (code, "state" in out) == (3, True)
+
+
+def test_a_body_over_the_ceiling_comes_in_sections_cut_anywhere(app: Path, said: Any, tmp_path: Path) -> None:
+    whole = (HONEST + "# caf\u00e9 " * 1_500).encode()
+    cut = whole.index("\u00e9".encode(), 7_000) + 1
+    for number, piece in enumerate((whole[:cut], whole[cut:]), 1):
+        mode = "append" if number > 1 else "start"
+        section = ("--mode", mode, "--section", str(number), "--content", file(tmp_path, piece))
+        assert said("implement", "shop", "Cart", *section)[0] == 0
+    code, out, _ = said("status", "--json")
+    assert (code, json.loads(out)["staged"][0]["bytes"]) == (0, len(whole))
+    wrong = said("implement", "shop", "Cart", "--mode", "finish", "--bytes", "7")
+    assert (wrong[0], "is not what was declared" in wrong[1]) == (1, True)
+    finish = ("implement", "shop", "Cart", "--mode", "finish", "--bytes", str(len(whole)), "--sections", "2")
+    assert said(*finish)[0] == 0
+    assert (app / SCAFFOLD).read_bytes() == whole
+
+
+def test_what_is_staged_is_listed_and_dropped(app: Path, said: Any, tmp_path: Path) -> None:
+    said("implement", "shop", "Cart", "--mode", "start", "--content", file(tmp_path, "x"))
+    assert "shop.Cart  1 sections, 1 bytes" in said("status")[1]
+    assert said("abandon", "shop", "Cart")[1] == "dropped\n"
+    assert said("status")[1] == "nothing is staged\n"
+
+
+def test_edits_come_from_a_file_or_from_stdin(app: Path, said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [{"find": "To be written: what it does.", "replace": "What is bought."}]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(pairs).encode())))
+    assert said("edit", "shop", "Cart", "--edits", "-")[0] == 0
+    assert "What is bought." in (app / SCAFFOLD).read_text()
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"\xff", b'[{"find": 1}]', b'"all"', b'[{"find":"a","find":"b"}]'])
+def test_edits_that_are_no_list_of_pairs_are_a_mistake(app: Path, said: Any, tmp_path: Path, text: bytes) -> None:
+    code, _, err = said("edit", "shop", "Cart", "--edits", file(tmp_path, text))
+    assert (code, err.startswith("error: ")) == (2, True)
+
+
+def test_two_bodies_that_need_each_other_land_together(app: Path, said: Any, tmp_path: Path) -> None:
+    said("make", "service", "shop", "Item")
+    cart = "from plugins.shop.item import Item\n\n\nclass Cart:\n    def item(self) -> str:\n        return Item().name()\n"
+    item = "class Item:\n    def name(self) -> str:\n        return 'pen'\n"
+    alone = said("implement", "shop", "Cart", "--content", file(tmp_path, cart))
+    assert alone[0] == 1
+    bodies = [{"plugin": "shop", "class": name, "content": body} for name, body in (("Cart", cart), ("Item", item))]
+    code, out, _ = said("batch", "--bodies", file(tmp_path, json.dumps(bodies)))
+    assert (code, out.count("landed")) == (0, 2)
+
+
+def test_read_gives_the_bytes_on_stdout_and_the_digest_beside(app: Path, said: Any) -> None:
+    code, out, err = said("read", "shop", "Cart")
+    assert (code, out) == (0, (app / SCAFFOLD).read_text())
+    assert "digest " in err
+
+
+def test_make_can_be_tried_first(app: Path, said: Any) -> None:
+    before = sources(app)
+    code, out, _ = said("make", "service", "shop", "Bill", "--dry-run")
+    assert (code, out) == (0, "would make  src/plugins/shop/bill.py\n")
+    assert sources(app) == before
+    assert said("make", "service", "shop", "Bill")[:2] == (0, "made  src/plugins/shop/bill.py\n")
+    assert said("make", "service", "shop", "Bill")[0] == 1
+
+
+def test_the_demo_goes_as_told(said: Any) -> None:
+    code, out, _ = said("demo", "--json")
+    told = json.loads(out)
+    assert [scene["title"] for scene in told["scenes"] if not scene["as_told"]] == []
+    assert (code, sum(scene["seconds"] for scene in told["scenes"]) < 60) == (0, True)
+
+
+def test_help_is_quick_and_imports_no_judge() -> None:
+    look = "import sys; from foundry_implementation_actor.cli.main import main; main(['--help']); "
+    look += "sys.exit('mcp' in sys.modules or 'tree_sitter' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", look], check=False, capture_output=True).returncode == 0

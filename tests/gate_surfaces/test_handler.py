@@ -1,0 +1,193 @@
+"""The contract's handler: dicts in, dicts out, the real judges behind it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from foundry_implementation_actor.gate.handler import ConstructionProbe, ImplementHandler, RootResolver
+from support.apps import FAKE, HONEST, OWN_TEST, SCAFFOLD, TEST, python_app, sources
+from support.landing import facts
+
+CART = {"plugin": "shop", "class": "Cart"}
+CART_TEST = {"plugin": "shop", "class": "TestCart"}
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    return python_app(tmp_path / "app")
+
+
+def handler(app: Path, **how: Any) -> ImplementHandler:
+    return ImplementHandler(RootResolver(app), **how)
+
+
+def test_a_test_lands_a_fake_is_refused_by_it_and_the_real_body_lands(app: Path) -> None:
+    at = handler(app)
+    assert at.handle({**CART_TEST, "content": TEST})["ok"]
+    before = facts(app / SCAFFOLD)
+    refused = at.handle({**CART, "content": FAKE})
+    assert set(refused) >= {"ok", "error"}
+    assert "refused by own-test" in refused["error"]
+    assert facts(app / SCAFFOLD) == before
+    landed = at.handle({**CART, "content": HONEST})
+    assert (landed["ok"], landed["file"], landed["class"]) == (True, SCAFFOLD, "Cart")
+    assert landed["verified"].startswith("syntax, shape, linkage, own-test")
+    assert "not judged: construction (" in landed["verified"]
+    renamed = at.edit({**CART, "edits": [{"find": "def total", "replace": "def sum"}]})
+    assert (renamed["ok"], "own-test" in renamed["error"] or "linkage" in renamed["error"]) == (False, True)
+    assert (app / SCAFFOLD).read_text() == HONEST
+
+
+def test_a_test_that_lands_says_how_the_body_that_stands_does_under_it(app: Path) -> None:
+    at = handler(app)
+    first = at.handle({**CART_TEST, "content": TEST})
+    assert "red under the body that stands" in first["verified"]
+    at.handle({**CART, "content": HONEST})
+    again = at.handle({**CART_TEST, "content": TEST + "\n"})
+    assert "green under the body that stands" in again["verified"]
+
+
+def test_without_a_test_the_answer_says_that_behaviour_went_unjudged(app: Path) -> None:
+    (app / OWN_TEST).unlink()
+    landed = handler(app).handle({**CART, "content": FAKE})
+    assert (landed["ok"], "own-test (the class has no own test)" in landed["verified"]) == (True, True)
+
+
+def test_a_test_that_asks_nothing_is_said_to(app: Path) -> None:
+    landed = handler(app).handle({**CART, "content": FAKE})
+    assert (landed["ok"], "asks nothing yet" in landed["verified"]) == (True, True)
+
+
+def test_a_container_that_cannot_build_the_class_refuses_it(app: Path) -> None:
+    refused = handler(app, construction=ConstructionProbe(("/bin/false",))).handle({**CART, "content": HONEST})
+    assert refused["ok"] is False or "construction" in refused["verified"].partition("not judged")[2]
+
+
+def test_sections_land_only_with_finish(app: Path) -> None:
+    at, half = handler(app), len(HONEST) // 2
+    started = at.handle({**CART, "mode": "start", "content": HONEST[:half]})
+    assert (started["ok"], started["verified"]) == (True, "")
+    at.handle({**CART, "mode": "append", "content": HONEST[half:]})
+    assert "To be written" in (app / SCAFFOLD).read_text()
+    assert at.handle({**CART, "mode": "finish"})["ok"]
+    assert (app / SCAFFOLD).read_text() == HONEST
+
+
+def test_the_ceiling_counts_bytes_after_decoding_and_no_key_switches_it_off(app: Path) -> None:
+    at, over = handler(app), "\u00e9" * 4_096 + "x"
+    for sent in (
+        {"content": over},
+        {"content": over, "mode": "start"},
+        {"content": over, "mode": "append"},
+        {"content": over, "limit": 0, "unbounded": True},
+        {"mode": "finish", "content": over},
+    ):
+        refused = at.handle({**CART, **sent})
+        assert (refused["ok"], refused["code"]) == (False, "too-large")
+    pairs = [{"find": "To be", "replace": "x" * 4_000}, {"find": "x", "replace": "y" * 4_200}]
+    assert at.edit({**CART, "edits": pairs})["code"] == "too-large"
+    assert at.handle({"batch": [{**CART, "content": "x" * 5_000}, {**CART_TEST, "content": "x" * 5_000}]})["code"] == (
+        "too-large"
+    )
+    (app / SCAFFOLD).write_text(HONEST + "#" * 20_000)
+    assert at.edit({**CART, "edits": [{"find": "#" * 20_000, "replace": ""}]})["code"] == "too-large"
+    assert at.edit({**CART, "edits": [{"find": "class Cart:", "replace": "class Cart: "}]})["ok"]
+
+
+@pytest.mark.parametrize(
+    "name", ["../shop", "shop/x", "", "shop.cart", "shop\n", "/etc", "sh op", None, 3, ["shop"], "日本"]
+)
+def test_nothing_path_shaped_is_a_name(app: Path, name: Any) -> None:
+    for key in ("plugin", "class"):
+        refused = handler(app).handle({**CART, key: name, "content": HONEST})
+        assert (refused["ok"], key in refused["error"]) == (False, True)
+
+
+def test_a_body_keeps_every_byte(app: Path) -> None:
+    odd = "\ufeff" + HONEST.replace("\n", "\r\n").rstrip() + "  # $& \\1 \u00e9"
+    assert handler(app).handle({**CART, "content": odd})["ok"]
+    assert (app / SCAFFOLD).read_bytes() == odd.encode()
+
+
+def test_scaffold_finds_the_file_and_unscaffolded_names_make(app: Path) -> None:
+    assert ImplementHandler.scaffold(str(app), "shop", "Cart") == str(app / SCAFFOLD)
+    assert ImplementHandler.scaffold(app, "shop", "TestCart") == str(app / OWN_TEST)
+    assert ImplementHandler.scaffold(app, "shop", "Bill") is None
+    assert ImplementHandler.scaffold(app, "../shop", "Cart") is None
+    assert ImplementHandler.scaffold(app / "nowhere", "shop", "Cart") is None
+    assert "make" in ImplementHandler.unscaffolded("shop", "Bill", "edit")
+
+
+def test_the_app_around_the_current_directory_is_the_default(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(app / "src/plugins")
+    assert ImplementHandler().handle({**CART, "content": HONEST})["ok"]
+
+
+def test_where_no_app_is_the_answer_says_so(tmp_path: Path) -> None:
+    refused = handler(tmp_path).handle({**CART, "content": HONEST})
+    assert (refused["ok"], "no app" in refused["error"]) == (False, True)
+
+
+def test_a_crash_of_the_gate_itself_is_an_answer_too(app: Path) -> None:
+    class Broken(RootResolver):
+        def house(self) -> Any:
+            raise RecursionError("deep")
+
+    refused = ImplementHandler(Broken()).handle({**CART, "content": HONEST})
+    assert (refused["ok"], refused["code"]) == (False, "bug")
+
+
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 3), st.floats(), st.binary(max_size=5), st.text(max_size=12),
+    st.sampled_from(["shop", "Cart", "TestCart", "start", "append", "finish", "\udc80", "class Cart:\n    x = 1\n"]),
+)  # fmt: skip
+NESTED = st.recursive(
+    ODD, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(ODD, inner, max_size=3))
+)
+KEYS = st.sampled_from(
+    [
+        "plugin",
+        "class",
+        "content",
+        "mode",
+        "edits",
+        "batch",
+        "expect",
+        "section",
+        "offset",
+        "bytes",
+        "sections",
+        "sha256",
+    ]
+)
+NAMED = st.fixed_dictionaries({"plugin": st.just("shop"), "class": st.just("Cart")}, optional={})
+
+
+@given(
+    st.one_of(NESTED, st.dictionaries(KEYS, NESTED, max_size=6), NAMED.flatmap(
+        lambda names: st.dictionaries(KEYS, NESTED, max_size=4).map(lambda more: more | names)
+    ))
+)  # fmt: skip
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_sent_the_answer_is_a_dict_that_says_ok_or_why_not(app: Path, sent: Any) -> None:
+    at = handler(app)
+    for answer in (at.handle(sent), at.edit(sent)):
+        assert isinstance(answer, dict)
+        assert answer["ok"] is True or (answer["ok"] is False and answer["error"] and answer["code"] != "bug")
+    assert set(sources(app)) == {
+        "pyproject.toml", "src/plugins/__init__.py", "src/plugins/shop/__init__.py", SCAFFOLD, OWN_TEST
+    }  # fmt: skip
+
+
+def test_an_app_that_cannot_be_written_is_an_unfit_host(app: Path) -> None:
+    (app / ".foundry").rename(app / "was")
+    (app / ".foundry").write_text("")
+    refused = handler(app).handle({**CART, "content": HONEST})
+    assert (refused["ok"], refused["code"]) == (False, "unfit")
+    assert os.path.lexists(app / ".foundry")

@@ -1,0 +1,163 @@
+"""The gate over the Model Context Protocol, asked by the official client."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import anyio
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from foundry_implementation_actor.gate.gate import Gate
+from foundry_implementation_actor.gate.house import House
+from foundry_implementation_actor.mcp_server.server import gate_server
+from support.apps import FAKE, HONEST, OWN_TEST, SCAFFOLD, TEST, python_app, sources
+
+CART = {"plugin": "shop", "class": "Cart"}
+CART_TEST = {"plugin": "shop", "class": "TestCart"}
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    return python_app(tmp_path / "app", made=False)
+
+
+@pytest.fixture
+def nowhere() -> Iterator[TextIO]:
+    with Path(os.devnull).open("w") as file:
+        yield file
+
+
+def run(server: Any, talk: Callable[[Client], Awaitable[None]]) -> None:
+    async def session() -> None:
+        with anyio.fail_after(60):
+            async with Client(server) as connected:
+                await talk(connected)
+
+    anyio.run(session)
+
+
+def in_process(app: Path) -> Any:
+    return gate_server(lambda: Gate(House.open(app)), "0")
+
+
+def over_stdio(app: Path, errors: TextIO) -> Any:
+    words = ["-m", "foundry_implementation_actor.cli", "mcp", "--app", str(app)]
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
+    return stdio_client(StdioServerParameters(command=sys.executable, args=words, env=environment), errlog=errors)
+
+
+async def ask(connected: Client, tool: str, /, **arguments: Any) -> tuple[bool, Any]:
+    """Call a tool; gives whether it went well and its structured answer."""
+    result = await connected.call_tool(tool, arguments)
+    assert result.is_error is not result.structured_content["ok"]
+    return not result.is_error, result.structured_content
+
+
+def test_the_tools_say_what_they_take_and_whether_they_only_read(app: Path) -> None:
+    async def talk(connected: Client) -> None:
+        tools = {tool.name: tool for tool in (await connected.list_tools()).tools}
+        assert list(tools) == ["make", "implement", "edit", "read", "test", "status"]
+        hints = {name: tool.annotations for name, tool in tools.items()}
+        assert {name for name, hint in hints.items() if hint and hint.read_only_hint} == {"read", "test", "status"}
+        assert all(hint and hint.destructive_hint is False and hint.open_world_hint is False for hint in hints.values())
+        assert "path" not in str(tools["implement"].input_schema["properties"].keys())
+
+    run(in_process(app), talk)
+
+
+def test_over_stdio_a_test_lands_a_fake_is_refused_by_it_and_the_real_body_lands(app: Path, nowhere: TextIO) -> None:
+    notes: list[str | None] = []
+
+    async def noted(progress: float, total: float | None, message: str | None) -> None:
+        notes.append(message)
+
+    async def talk(connected: Client) -> None:
+        for kind, name in (("plugin", ""), ("service", "Cart"), ("test", "Cart")):
+            assert (await ask(connected, "make", kind=kind, plugin="shop", name=name))[0]
+        assert (await ask(connected, "implement", **CART_TEST, content=TEST))[0]
+        before = (app / SCAFFOLD).read_bytes()
+        landed, refused = await ask(connected, "implement", **CART, content=FAKE)
+        assert (landed, refused["code"], "refused by own-test" in refused["error"]) == (False, "refused", True)
+        assert (app / SCAFFOLD).read_bytes() == before
+        result = await connected.call_tool("implement", {**CART, "content": HONEST}, progress_callback=noted)
+        assert result.structured_content["ok"]
+        assert (app / SCAFFOLD).read_text() == HONEST
+        assert (await ask(connected, "test", **CART))[0]
+
+    run(over_stdio(app, nowhere), talk)
+    assert "own-test: shop.Cart" in notes
+
+
+def test_read_edit_and_status_see_what_stands(app: Path) -> None:
+    python_app(app)
+
+    async def talk(connected: Client) -> None:
+        _, text = await ask(connected, "read", **CART)
+        assert text["content"] == (app / SCAFFOLD).read_text()
+        pair = {"find": "To be written: what it does.", "replace": "What is bought."}
+        stale = await ask(connected, "edit", **CART, edits=[pair], expect="0" * 64)
+        assert (stale[0], "is not the text that was expected" in stale[1]["error"]) == (False, True)
+        assert (await ask(connected, "edit", **CART, edits=[pair], expect=text["digest"]))[0]
+        assert (await ask(connected, "implement", **CART, mode="start", content="x"))[0]
+        _, status = await ask(connected, "status")
+        assert [(one["class"], one["bytes"]) for one in status["staged"]] == [("Cart", 1)]
+
+    run(in_process(app), talk)
+    assert "What is bought." in (app / SCAFFOLD).read_text()
+
+
+SENSELESS: list[tuple[str, dict[str, Any]]] = [
+    ("implement", {}),
+    ("implement", {"plugin": "../x", "class": "Cart", "content": ""}),
+    ("implement", {"plugin": 3, "class": ["Cart"], "content": None, "mode": "sideways"}),
+    ("implement", {**CART, "content": "x" * 8_193}),
+    ("implement", {"batch": "all"}),
+    ("edit", {**CART, "edits": [{"find": "x"}]}),
+    ("read", {}),
+    ("make", {"kind": None}),
+    ("make", {"kind": "spaceship", "plugin": "shop"}),
+    ("destroy", {}),
+]
+
+
+def test_a_call_that_makes_no_sense_is_an_answer(app: Path) -> None:
+    python_app(app)
+    before = sources(app)
+
+    async def talk(connected: Client) -> None:
+        for tool, arguments in SENSELESS:
+            landed, given = await ask(connected, tool, **arguments)
+            assert (landed, bool(given["error"])) == (False, True)
+
+    run(in_process(app), talk)
+    assert sources(app) == before
+
+
+def test_an_app_that_is_not_there_is_said_at_each_call_and_a_new_one_is_seen_at_once(tmp_path: Path) -> None:
+    (tmp_path / "later").mkdir()
+
+    async def talk(connected: Client) -> None:
+        landed, given = await ask(connected, "status")
+        assert (landed, "no app" in given["error"]) == (False, True)
+        python_app(tmp_path / "later")
+        assert (await ask(connected, "status"))[0]
+
+    run(in_process(tmp_path / "later"), talk)
+
+
+def test_two_calls_at_once_both_get_their_answer(app: Path) -> None:
+    python_app(app)
+
+    async def talk(connected: Client) -> None:
+        async with anyio.create_task_group() as both:
+            for arguments in ({**CART_TEST, "content": TEST}, {**CART, "content": HONEST}):
+                both.start_soon(connected.call_tool, "implement", arguments)
+
+    run(in_process(app), talk)
+    assert ((app / SCAFFOLD).read_text(), (app / OWN_TEST).read_text()) == (HONEST, TEST)
