@@ -35,11 +35,19 @@ JUDGES = ("syntax", "shape", "linkage", "own-test")
 
 @dataclass(frozen=True)
 class Package:
-    """A source distribution: its import package, below which folder, and which test judges which module."""
+    """A source distribution: the folders of its import package and its tests, and which test judges what.
+
+    A module or a class is judged by the test that `named` gives it, else a module by `test_<module>`.
+    """
 
     source: str
     tests: str
     named: dict[str, str] = field(default_factory=dict)
+
+    def test_of(self, module: str, class_: str) -> str:
+        """The test file of a class, relative to the distribution's root."""
+        name = self.named.get(class_, self.named.get(module, f"test_{module.lstrip('_')}"))
+        return f"{self.tests}/{name}.py"
 
 
 PACKAGES = {
@@ -54,7 +62,9 @@ PACKAGES = {
     "blinker": Package("src/blinker", "tests", {"base": "test_signals", "_utilities": "test_symbol"}),
     "pathspec": Package("pathspec", "tests", {"pathspec": "test_05_pathspec", "gitignore": "test_06_gitignore",
                                               "util": "test_01_util"}),
-    "cachetools": Package("src/cachetools", "tests", {"__init__": "test_lru"}),
+    "cachetools": Package("src/cachetools", "tests", {
+        f"{prefix}Cache": f"test_{prefix.lower() or 'cache'}" for prefix in ("", "FIFO", "LFU", "LRU", "RR", "TTL", "TLRU")
+    }),
 }  # fmt: skip
 
 
@@ -97,9 +107,12 @@ def _unpacked(name: str, cache: Path) -> Path:
 
 def _judge_package(name: str, root: Path, package: Package, most: int, *, show: bool) -> Counter[str]:
     figures: Counter[str] = Counter()
-    for path, test in _modules(root, package):
+    app = _app(root, package)
+    for path in _modules(root, package):
         for class_ in _classes(root / path)[: max(0, most - figures["classes"])]:
-            app = _app(root, package)
+            test = package.test_of(Path(path).stem, class_)
+            if not (root / test).exists():
+                continue
             place = Place(Target(name, class_), path, _module(path, package), is_test=False, own_test=test)
             figures["classes"] += 1
             figures.update(_unmodified(app, place, show=show))
@@ -107,13 +120,10 @@ def _judge_package(name: str, root: Path, package: Package, most: int, *, show: 
     return figures
 
 
-def _modules(root: Path, package: Package) -> Iterator[tuple[str, str]]:
+def _modules(root: Path, package: Package) -> Iterator[str]:
     for file in sorted((root / package.source).rglob("*.py")):
-        if "test" in file.relative_to(root / package.source).parts[0]:
-            continue
-        test = package.named.get(file.stem, f"test_{file.stem.lstrip('_')}")
-        if (root / package.tests / f"{test}.py").exists():
-            yield str(file.relative_to(root)), f"{package.tests}/{test}.py"
+        if "test" not in file.relative_to(root / package.source).parts[0]:
+            yield str(file.relative_to(root))
 
 
 def _classes(path: Path) -> list[str]:
@@ -215,11 +225,17 @@ def _drop_import(tree: ast.Module, node: ast.ClassDef) -> bool:
     used = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
     for statement in tree.body:
         if isinstance(statement, ast.Import | ast.ImportFrom) and getattr(statement, "module", "") != "__future__":
-            names = {alias.asname or alias.name.partition(".")[0] for alias in statement.names}
-            if names & used:
+            names = _imported(statement)
+            others = {name for other in tree.body if other is not statement for name in _imported(other)}
+            if (names & used) - others:
                 tree.body[tree.body.index(statement)] = ast.Pass()
                 return True
     return False
+
+
+def _imported(statement: ast.stmt) -> set[str]:
+    names = statement.names if isinstance(statement, ast.Import | ast.ImportFrom) else []
+    return {alias.asname or alias.name.partition(".")[0] for alias in names}
 
 
 def _drop_argument(_: ast.Module, node: ast.ClassDef) -> bool:

@@ -19,7 +19,7 @@ ONE = {"src/a.py": NEW["src/a.py"]}
 THREE = {f"src/c{number}.py": b"class C: new = %d\n" % number * 500 for number in range(3)}
 OLDER = dict.fromkeys(THREE, b"class C: old = 1\n")
 LANDINGS = {"one": (OLD, ONE), "two": (OLD, NEW), "three": (OLDER, THREE)}
-RANDOM_KILLS = 120
+RANDOM_KILLS = 60
 
 
 def landing(root: Path, old: dict[str, bytes], new: dict[str, bytes], die: Callable[[str], None]) -> None:

@@ -92,7 +92,7 @@ def test_a_name_that_leads_nowhere_is_refused(method: str, reason: str, house: P
         "function a(object $o): bool { return $o instanceof \\Vendor\\Optional\\Thing; }",
         "function a(): string { return \\Vendor\\Optional\\Thing::class; }",
         "function a(): mixed { return class_exists(\\Vendor\\Thing::class) ? new \\Vendor\\Thing() : null; }",
-        "function a(): int { include __DIR__ . '/more.php'; return helper($given); }",
+        "function a(): int { include __DIR__ . '/more.php'; return $given; }",
         "function a(Phrase $p): mixed { return method_exists($p, 'extra') ? $p->extra() : null; }",
         "function a(Phrase $p): mixed { return $p->extra ?? null; }",
         "function a($p): mixed { return $p->anything()->at->all(); }",
@@ -137,6 +137,13 @@ def test_an_interface_whose_implementor_has_the_method_is_no_invention(house: Ph
     assert "GreeterInterface has no method extra()" in fault(judged(house, method))
     other = "<?php class Loud implements GreeterInterface { public function extra() {} }"
     house.write("src/Plugins/Demo/Services/Loud.php", other)
+    assert judged(house, method).passed
+
+
+def test_a_class_of_a_file_that_the_body_loads_itself_is_no_invention(house: PhpHouse) -> None:
+    method = "public function a(): object { require_once __DIR__ . '/../more.php'; return new \\Included(); }"
+    assert "no class Included" in fault(judged(house, method))
+    house.write("src/Plugins/Demo/more.php", "<?php\nfinal class Included {}\n")
     assert judged(house, method).passed
 
 

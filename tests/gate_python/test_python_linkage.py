@@ -21,7 +21,8 @@ def rules(house: PythonHouse, body: str) -> set[str]:
 
 
 def with_method(text: str, before: str = "") -> str:
-    return f"{before}{GOOD}\n    def more(self):\n        {text}\n"
+    first, _, rest = GOOD.partition("\n")
+    return f"{first}\n{before}{rest}\n    def more(self):\n        {text}\n"
 
 
 def analyser(house: PythonHouse, tmp_path: Path, script: str, timeout_s: float = 20.0) -> None:
@@ -50,8 +51,8 @@ def test_imports_removed_and_their_users_kept_is_refused(house: PythonHouse) -> 
 
 
 def test_a_method_that_the_own_test_calls_may_not_be_renamed(house: PythonHouse) -> None:
-    house.write(SERVICE_TEST, "from plugins.orders.service import OrderService\n\ndef test_it() -> None:\n"
-                "    service: OrderService\n    service.extra()\n")  # fmt: skip
+    test = "from plugins.orders.service import OrderService\n\n\ndef test_it(s: OrderService):\n    s.extra()\n"
+    house.write(SERVICE_TEST, test)
     extra = f"{GOOD}\n    def extra(self):\n        pass\n"
     house.write(house.place.path, extra)
     verdict = house.judge("linkage", extra.replace("def extra", "def renamed"))

@@ -106,6 +106,19 @@ def test_a_test_that_needs_a_plugin_gets_it(house: PythonHouse) -> None:
     assert house.judge("own-test", GOOD).outcome is Outcome.PASSED
 
 
+def test_an_option_of_a_plugin_that_is_not_there_does_not_refuse_a_body(house: PythonHouse) -> None:
+    project = house.root / "pyproject.toml"
+    project.write_text(project.read_text() + 'asyncio_mode = "auto"\nfilterwarnings = ["error"]\n')
+    assert house.judge("own-test", GOOD).outcome is Outcome.PASSED
+
+
+def test_a_test_whose_plugin_is_nowhere_is_not_the_bodys_fault(house: PythonHouse) -> None:
+    house.write(SERVICE_TEST, "async def test_it(): ...\n\n\ndef test_other():\n    assert 1\n")
+    verdict = house.judge("own-test", GOOD)
+    assert verdict.outcome is Outcome.UNJUDGED
+    assert "needs a plugin of pytest that is not installed: async def" in verdict.cause
+
+
 def test_a_green_test_of_a_body_that_worked_before_is_not_called_idle(house: PythonHouse) -> None:
     house.write(SERVICE, GOOD)
     verdict = house.judge("own-test", GOOD + "\n")

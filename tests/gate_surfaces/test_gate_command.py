@@ -128,7 +128,7 @@ def test_edits_that_are_no_list_of_pairs_are_a_mistake(app: Path, said: Any, tmp
 
 def test_two_bodies_that_need_each_other_land_together(app: Path, said: Any, tmp_path: Path) -> None:
     said("make", "service", "shop", "Item")
-    cart = "from plugins.shop.item import Item\n\n\nclass Cart:\n    def item(self) -> str:\n        return Item().name()\n"
+    cart = "from plugins.shop.item import Item\n\n\nclass Cart:\n    def item(self) -> str: return Item().name()\n"
     item = "class Item:\n    def name(self) -> str:\n        return 'pen'\n"
     alone = said("implement", "shop", "Cart", "--content", file(tmp_path, cart))
     assert alone[0] == 1

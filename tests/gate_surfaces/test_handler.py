@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foundry_implementation_actor.gate.handler import ConstructionProbe, ImplementHandler, RootResolver
-from support.apps import FAKE, HONEST, OWN_TEST, SCAFFOLD, TEST, python_app, sources
-from support.landing import facts
+from support.apps import FAKE, HONEST, OWN_TEST, SCAFFOLD, TEST, WAITING, python_app, sources
+from support.landing import facts, left_over
 
 CART = {"plugin": "shop", "class": "Cart"}
 CART_TEST = {"plugin": "shop", "class": "TestCart"}
@@ -183,6 +184,27 @@ def test_whatever_is_sent_the_answer_is_a_dict_that_says_ok_or_why_not(app: Path
     assert set(sources(app)) == {
         "pyproject.toml", "src/plugins/__init__.py", "src/plugins/shop/__init__.py", SCAFFOLD, OWN_TEST
     }  # fmt: skip
+
+
+def test_killed_while_the_own_test_runs_nothing_is_changed_and_nothing_lives_on(app: Path) -> None:
+    (app / OWN_TEST).write_text(WAITING)
+    before = sources(app)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        handler(app, notice=lambda line: os.write(writing, line.encode())).handle({**CART, "content": HONEST})
+        os._exit(1)
+    os.close(writing)
+    said = b""
+    while b"own-test" not in said:
+        said += os.read(reading, 4_096)
+    os.kill(child, signal.SIGKILL)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    os.close(reading)
+    assert sources(app) == before
+    (app / "go").touch()
+    assert handler(app).handle({**CART, "content": HONEST})["ok"]
+    assert left_over(app) == []
 
 
 def test_an_app_that_cannot_be_written_is_an_unfit_host(app: Path) -> None:

@@ -10,13 +10,15 @@ from typing import Any, TextIO
 
 import anyio
 import pytest
+from mcp import MCPError
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from foundry_implementation_actor.gate import ledger
 from foundry_implementation_actor.gate.gate import Gate
 from foundry_implementation_actor.gate.house import House
 from foundry_implementation_actor.mcp_server.server import gate_server
-from support.apps import FAKE, HONEST, OWN_TEST, SCAFFOLD, TEST, python_app, sources
+from support.apps import FAKE, HONEST, OWN_TEST, SCAFFOLD, TEST, WAITING, python_app, sources
 
 CART = {"plugin": "shop", "class": "Cart"}
 CART_TEST = {"plugin": "shop", "class": "TestCart"}
@@ -161,3 +163,25 @@ def test_two_calls_at_once_both_get_their_answer(app: Path) -> None:
 
     run(in_process(app), talk)
     assert ((app / SCAFFOLD).read_text(), (app / OWN_TEST).read_text()) == (HONEST, TEST)
+
+
+def test_a_finish_that_the_client_gave_up_goes_on_and_asked_again_is_joined(app: Path, nowhere: TextIO) -> None:
+    python_app(app)
+    (app / OWN_TEST).write_text(WAITING)
+
+    async def noted(progress: float, total: float | None, message: str | None) -> None:
+        if "another finish" in str(message):
+            (app / "go").touch()
+
+    async def talk(connected: Client) -> None:
+        await ask(connected, "implement", **CART, mode="start", content=HONEST)
+        finish = {**CART, "mode": "finish"}
+        with pytest.raises(MCPError):
+            await connected.call_tool("implement", finish, read_timeout_seconds=1)
+        again = await connected.call_tool("implement", finish, progress_callback=noted)
+        assert again.structured_content["ok"]
+        assert (await connected.call_tool("implement", finish)).structured_content == again.structured_content
+
+    run(over_stdio(app, nowhere), talk)
+    assert (app / SCAFFOLD).read_text() == HONEST
+    assert [entry["act"] for entry in ledger.entries(app)] == ["finish"]

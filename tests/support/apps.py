@@ -11,6 +11,21 @@ from foundry_implementation_actor.gate.house import House
 _BODIES = Path(gate_story.__file__).with_name("sample") / "gate" / "python"
 TEST, FAKE, HONEST = ((_BODIES / f"{name}.txt").read_text() for name in ("test", "fake", "honest"))
 
+WAITING = """\
+import time
+from pathlib import Path
+
+from plugins.shop.cart import Cart
+
+
+class TestCart:
+    def test_it_is_slow(self) -> None:
+        while not Path(__file__).parents[3].joinpath("go").exists():
+            time.sleep(0.01)
+        assert Cart().total() == 0
+"""
+"""A test of `Cart` that waits until there is a file `go` at the app's root."""
+
 SCAFFOLD = "src/plugins/shop/cart.py"
 OWN_TEST = "tests/plugins/shop/test_cart.py"
 

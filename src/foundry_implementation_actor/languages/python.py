@@ -6,7 +6,7 @@ from foundry_implementation_actor.domain.app import App
 from foundry_implementation_actor.domain.unit import Candidate, Place
 from foundry_implementation_actor.languages.port import Reading
 from foundry_implementation_actor.languages.python_link import linkage
-from foundry_implementation_actor.languages.python_place import environment, source_root
+from foundry_implementation_actor.languages.python_place import environment, import_roots
 from foundry_implementation_actor.languages.python_syntax import syntax
 from foundry_implementation_actor.languages.python_tests import own_test
 from foundry_implementation_actor.languages.python_tree import is_scaffold, shape
@@ -38,4 +38,4 @@ def class_name(place: Place) -> str:
 
 def command_environment(app: App) -> dict[str, str]:
     """The app's environment with its modules importable."""
-    return environment(app, [source_root(app)])
+    return environment(app, import_roots(app))

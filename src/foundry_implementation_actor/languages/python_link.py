@@ -15,7 +15,7 @@ from foundry_implementation_actor.languages import python_ty
 from foundry_implementation_actor.languages.port import Reading
 from foundry_implementation_actor.languages.python_collaborators import untyped
 from foundry_implementation_actor.languages.python_filters import Question, Source, stands
-from foundry_implementation_actor.languages.python_place import import_root, interpreter_version, ty_argv
+from foundry_implementation_actor.languages.python_place import import_roots, interpreter_version, ty_argv
 from foundry_implementation_actor.languages.python_probe import Probed, probe
 from foundry_implementation_actor.languages.python_tree import parse
 from foundry_implementation_actor.languages.python_ty import TyFinding
@@ -55,7 +55,6 @@ class _Look:
         self._app = app
         self._candidate = candidate
         self._place = candidate.place
-        self._root = import_root(app, candidate.place)
         self._run = run
         texts = {self._place.path: candidate.content}
         if own_test and self._place.own_test:
@@ -76,9 +75,11 @@ class _Look:
         return python_ty.read(self._run(command, original=original))
 
     def _folders(self) -> list[Path]:
+        roots = import_roots(self._app, self._place)
         if not self._place.is_test:
-            return [self._root]
-        return [self._root, self._app.root, self._app.root / PurePosixPath(self._place.path).parent]
+            return roots
+        # pytest lets a test import its neighbours.
+        return [*roots, self._app.root, self._app.root / PurePosixPath(self._place.path).parent]
 
     def probe(self, questions: Sequence[Question] = (), *, original: bool = False) -> Probed:
         place = self._place
@@ -101,6 +102,9 @@ class _Look:
             return _Part((Finding("import-ends", self._place.path, first.wrong),))
         known = Counter((one.rule, one.message) for one in before.findings)
         new = [one for one in first.findings if not known[one.rule, one.message]]
+        if before.stopped or before.wrong:
+            # What the rest of the module had before is not known then.
+            new = [one for one in new if first.stopped or one.message.startswith(self._place.target.class_)]
         if first.stopped and not new:
             return _Part(cause=f"it cannot be imported here, nor can the original: {first.findings[0].message}")
         return _Part(tuple(new))

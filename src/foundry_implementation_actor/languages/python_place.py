@@ -21,20 +21,23 @@ OWN_VERSION = sys.version_info[:2]
 _versions: dict[tuple[str, ...], tuple[int, int]] = {}
 
 
-def import_root(app: App, place: Place) -> Path:
-    """The folder from which the place's module is imported."""
+def import_roots(app: App, place: Place | None = None) -> list[Path]:
+    """The folders that the app's modules are imported from; the one that fits a place comes first."""
+    own = _fitting(app, place) if place is not None and not place.is_test else []
+    told = [Path(os.path.normpath(app.root / folder)) for folder in app.imports]
+    return list(dict.fromkeys([*own, *(told or [_by_layout(app)])]))
+
+
+def _fitting(app: App, place: Place) -> list[Path]:
+    """The folder from which the place's path gives its module, when there is one."""
     parts = PurePosixPath(place.path).with_suffix("").parts
     names = place.module.split(".")
-    own = parts[:-1] if parts[-1] == "__init__" else parts
-    if not place.is_test and list(own[-len(names) :]) == names:
-        return app.root.joinpath(*own[: -len(names)])
-    return source_root(app)
+    whole = parts[:-1] if parts[-1] == "__init__" else parts
+    return [app.root.joinpath(*whole[: -len(names)])] if list(whole[-len(names) :]) == names else []
 
 
-def source_root(app: App) -> Path:
-    """The folder from which the app's modules are imported, as far as its layout tells."""
-    first = PurePosixPath(app.source).parts[:1]
-    return app.root / "src" if first == ("src",) else app.root
+def _by_layout(app: App) -> Path:
+    return app.root / "src" if PurePosixPath(app.source).parts[:1] == ("src",) else app.root
 
 
 def search_path(app: App, roots: Sequence[Path]) -> list[str]:

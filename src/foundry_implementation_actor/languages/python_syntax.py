@@ -15,9 +15,9 @@ from foundry_implementation_actor.languages.python_place import (
     INSIDE,
     OWN_VERSION,
     environment,
+    import_roots,
     interpreter_version,
     remember_version,
-    source_root,
 )
 
 
@@ -37,7 +37,7 @@ def syntax(app: App, candidate: Candidate, run: Run) -> Reading:
 def _command(app: App, candidate: Candidate) -> Command:
     script = str(INSIDE / "python_syntax.py")
     argv = (*app.interpreter, "-I", "-S", script, candidate.place.path)
-    env = environment(app, [source_root(app)])
+    env = environment(app, import_roots(app))
     return Command(argv, app.root, env, app.probe_timeout_s, stdin=candidate.content)
 
 

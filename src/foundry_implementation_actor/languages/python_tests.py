@@ -13,18 +13,19 @@ from foundry_implementation_actor.domain.app import App, Run
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
 from foundry_implementation_actor.domain.verdict import Finding
 from foundry_implementation_actor.languages.port import Tests
-from foundry_implementation_actor.languages.python_place import INSIDE, environment, source_root
+from foundry_implementation_actor.languages.python_place import INSIDE, environment, import_roots
 
 _PLUGIN = "foundry_gate_report"
 _OPTIONS = ("-p", _PLUGIN, "-q", "--tb=short", "--color=no")
-_LEAN = ("-p", "no:cacheprovider")
-_WHOLE = ("-o", "cache_dir=/tmp/pytest-cache")
+# An option in the app's settings that belongs to a plugin which is not loaded is no reason to stop.
+_LENIENT = ("-W", "ignore::pytest.PytestConfigWarning")
+_LEAN = (*_LENIENT, "-p", "no:cacheprovider")
+_WHOLE = (*_LENIENT, "-o", "cache_dir=/tmp/pytest-cache")
 _USAGE = 4
 _NOTHING = 5
 # What a session says that misses a plugin which the app's tests need.
-_MISSES_PLUGIN = re.compile(
-    r"fixture '\w+' not found|async def functions? (are|is) not|unrecognized arguments|no:cache"
-)
+_LACKS_PLUGIN = re.compile(r"fixture '\w+' not found|async def functions are not natively supported")
+_ASKS_AGAIN = re.compile(rf"{_LACKS_PLUGIN.pattern}|unrecognized arguments|Unknown config option")
 
 
 def own_test(app: App, path: str, run: Run, *, original: bool = False) -> Tests:
@@ -40,7 +41,7 @@ def own_test(app: App, path: str, run: Run, *, original: bool = False) -> Tests:
     command, word = _command(app, path, (*runner, *_LEAN))
     lean = run(replace(command, env={**command.env, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}), original=original)
     tests = read(lean, word)
-    if tests.green or not _MISSES_PLUGIN.search(lean.text + lean.errors):
+    if tests.green or not _ASKS_AGAIN.search(lean.text + lean.errors):
         return tests
     command, word = _command(app, path, (*runner, *_WHOLE))
     return read(run(command, original=original), word)
@@ -49,7 +50,7 @@ def own_test(app: App, path: str, run: Run, *, original: bool = False) -> Tests:
 def _command(app: App, path: str, runner: Sequence[str]) -> tuple[Command, str]:
     """A run of one file, and the word that its report begins with."""
     word = secrets.token_hex(16)
-    env = environment(app, [source_root(app), INSIDE / "plugin"])
+    env = environment(app, [*import_roots(app), INSIDE / "plugin"])
     argv = (*runner, *_OPTIONS, path)
     return Command(argv, app.root, env, app.test_timeout_s, stdin=f"{word}\n".encode()), word
 
@@ -86,17 +87,28 @@ def _tests(said: dict[str, Any], completed: Completed) -> Tests:
         failures=failures,
         said=_counts(said),
     )
-    missing = [name for name in said["missing"] if name]
-    if missing and len(missing) == len(failures) == sum(failure[1] == "collect" for failure in said["failures"]):
-        return Tests(said=tests.said, cause=f"the test needs {', '.join(missing)}, which is not installed")
-    if failures:
-        return tests
-    return _ended(tests, said, completed)
+    if not failures:
+        return _whole(tests, said, completed)
+    cause = _of_the_host(said)
+    return Tests(said=tests.said, cause=cause) if cause else tests
 
 
-def _ended(tests: Tests, said: dict[str, Any], completed: Completed) -> Tests:
+def _of_the_host(said: dict[str, Any]) -> str:
+    """What the tests miss on this host, when all their failures come from that and none from the body."""
+    missing = said["missing"]
+    if missing and len(missing) == len(said["failures"]):
+        return f"the test needs {', '.join(missing)}, which is not installed"
+    lacks = [_LACKS_PLUGIN.search(text) for _, _, text in said["failures"]]
+    if all(lacks):
+        return f"the test needs a plugin of pytest that is not installed: {lacks[0][0] if lacks[0] else ''}"
+    return ""
+
+
+def _whole(tests: Tests, said: dict[str, Any], completed: Completed) -> Tests:
     """A session without a failure that still may not count."""
     status = said["status"]
+    if said["broke"]:
+        return Tests(cause=f"pytest broke before it read a test: {said['broke']}")
     if status == _USAGE:
         return Tests(cause=f"pytest was called wrongly: {completed.errors[-300:]}")
     if said["collected"] is None or status not in {0, _NOTHING}:

@@ -4,5 +4,5 @@ namespace App\Plugins\Demo\Services;
 abstract class GreeterService
 {
     abstract protected function a(): int;
-    public function b(): int { return $this->a() + $this->c(); }
+    public function b(): int { return $this->a(); }
 }

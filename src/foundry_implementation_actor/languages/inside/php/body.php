@@ -198,7 +198,7 @@ final class Body
         if (Names::known($class)) {
             return true;
         }
-        if (!$this->names->open && !$this->names->asked($class) && (!$only_own || str_starts_with(strtolower($class), $this->own))) {
+        if ((!$only_own || str_starts_with(strtolower($class), $this->own)) && !$this->names->class_may_be_there($class)) {
             $this->report->add('unknown-class', $line, "there is no class $class");
         }
 
@@ -233,7 +233,7 @@ final class Body
         }
         $reflected = new \ReflectionClass($class);
         $late = $node->class instanceof Node\Name && $node->class->toLowerString() === 'static' && !$reflected->isFinal();
-        if (!$late && !$reflected->hasConstant($name) && !$this->names->asked("$class::$name")) {
+        if (!$late && !$reflected->hasConstant($name) && !$this->names->mentioned("$class::$name")) {
             $this->report->add('unknown-constant', $node->getStartLine(), "$class has no constant $name");
         }
     }
@@ -243,7 +243,7 @@ final class Body
         $name = (string) $node->name;
         $inside = (string) $node->name->getAttribute('namespacedName');
         $known = defined($name) || ($inside !== '' && defined($inside));
-        if ($known || $this->names->open || $this->names->asked($name) || in_array(strtolower($name), ['true', 'false', 'null'], true)) {
+        if ($known || $this->names->asked($name) || in_array(strtolower($name), ['true', 'false', 'null'], true)) {
             return;
         }
         $last = preg_quote($node->name->getLast(), '/');
@@ -270,7 +270,7 @@ final class Body
         if ($name !== null) {
             $fault = Calls::fault($node, new \ReflectionFunction($name), "$name()");
             $fault === '' || $this->report->add('arguments', $node->getStartLine(), $fault);
-        } elseif (!$this->names->open && !$this->names->asked((string) $node->name)) {
+        } elseif (!$this->names->asked((string) $node->name)) {
             $last = preg_quote($node->name->getLast(), '/');
             if (!$this->names->written_in_app("/^\s*function\s+&?$last\s*\(/m")) {
                 $this->report->add('unknown-function', $node->getStartLine(), "there is no function {$node->name}()");

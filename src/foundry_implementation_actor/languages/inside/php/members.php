@@ -16,7 +16,7 @@ final class Members
 
     public function look(Expr $node, Spot $spot): void
     {
-        if (!$node->name instanceof Node\Identifier || $this->names->asked((string) $node->name)) {
+        if (!$node->name instanceof Node\Identifier || $this->names->mentioned((string) $node->name)) {
             return;
         }
         if ($node instanceof Expr\StaticCall) {
@@ -53,7 +53,7 @@ final class Members
             return [];
         }
         if (!method_exists($class, $name)) {
-            return $magic || $this->may_have($class, $name, $spot) ? [] : ['unknown-method', "$class has no method $name()"];
+            return $magic || $this->may_have($class, $name) ? [] : ['unknown-method', "$class has no method $name()"];
         }
         $method = new \ReflectionMethod($class, $name);
         if (!$magic && !self::reachable($method, $spot)) {
@@ -69,16 +69,13 @@ final class Members
     }
 
     /**
-     * Whether an object of the class may have a method that the class does not declare: an abstract class calls what
-     * its heirs have, an iterator around another passes calls on, an object behind an interface has methods beside it.
+     * Whether an object of the class may have a method that the class does not declare: an iterator around another
+     * passes calls on, an object behind an interface has methods beside it.
      */
-    private function may_have(string $class, string $name, Spot $spot): bool
+    private function may_have(string $class, string $name): bool
     {
-        $reflected = new \ReflectionClass($class);
-        $heirs = $class === $spot->class && $reflected->isAbstract();
-
-        return $heirs || is_a($class, 'OuterIterator', true)
-            || ($reflected->isInterface() && $this->names->implementor_has($class, $name));
+        return is_a($class, 'OuterIterator', true)
+            || (interface_exists($class) && $this->names->implementor_has($class, $name));
     }
 
     private function static_call(Expr\StaticCall $node, Spot $spot): void
@@ -89,7 +86,7 @@ final class Members
         }
         if (Names::known($class)) {
             $this->method($node, [$class], $spot);
-        } elseif (!$this->names->open && !$this->names->asked($class)) {
+        } elseif (!$this->names->class_may_be_there($class)) {
             $this->report->add('unknown-class', $node->getStartLine(), "there is no class $class");
         }
     }

@@ -19,20 +19,25 @@ final class Names
 
     /** @var array<string, true> names that the file asks about, in lower case */
     private array $asked = [];
-    /** Whether more may exist than is seen here: the file loads others, or the app wants an extension that is missing. */
-    public readonly bool $open;
+    /** Whether the file itself loads other files: then classes may be there that no autoloader finds. */
+    private bool $includes = false;
+    /** @var list<string> extensions that the file or the app asks for and that this host lacks */
+    private array $lacking;
 
     public function __construct(array $tree, private string $root)
     {
-        $open = self::extension_missing($root);
-        Walk::over($tree, function (Node $node) use (&$open): void {
+        $this->lacking = self::wanted($root);
+        Walk::over($tree, function (Node $node): void {
+            $this->includes = $this->includes || $node instanceof Expr\Include_ || $node instanceof Expr\Eval_;
             $name = $node instanceof Expr\FuncCall && $node->name instanceof Node\Name ? $node->name->toLowerString() : '';
-            $open = $open || $node instanceof Expr\Include_ || $node instanceof Expr\Eval_ || $name === 'extension_loaded';
+            $extension = $name === 'extension_loaded' ? ($node->args[0]->value->value ?? '') : '';
+            if ($extension !== '' && !extension_loaded($extension)) {
+                $this->lacking[] = $extension;
+            }
             if (in_array($name, self::ASKING, true)) {
                 Walk::over($node->args, fn (Node $part) => $this->note($part));
             }
         });
-        $this->open = $open;
     }
 
     /** Whether a class, interface, trait or enum of that name is loaded already. */
@@ -48,10 +53,28 @@ final class Names
         return class_exists($name) || interface_exists($name) || trait_exists($name) || enum_exists($name);
     }
 
-    /** Whether the file asks about the name before it uses it, or it is PHP's own on other hosts. */
+    /** Whether the file asks about the name before it uses it, or it may be of an extension or a host that is not here. */
     public function asked(string $name): bool
     {
-        return preg_match(self::ELSEWHERE, ltrim($name, '\\')) === 1 || isset($this->asked[strtolower(ltrim($name, '\\'))]);
+        $name = ltrim($name, '\\');
+        $elsewhere = preg_match(self::ELSEWHERE, $name) === 1 || ($this->lacking !== [] && !str_contains($name, '\\'));
+
+        return $elsewhere || $this->mentioned($name);
+    }
+
+    /** Whether the file asks about the name, or about a member of that name. */
+    public function mentioned(string $name): bool
+    {
+        return isset($this->asked[strtolower($name)]);
+    }
+
+    /** Whether a class that no autoloader finds may be there all the same. */
+    public function class_may_be_there(string $class): bool
+    {
+        $short = preg_quote(substr((string) strrchr("\\$class", '\\'), 1), '/');
+
+        return $this->asked($class)
+            || ($this->includes && $this->written_in_app("/^\s*(\w+\s+)*(class|interface|trait|enum)\s+$short\b/mi"));
     }
 
     /** Whether the app has a class that says it implements an interface of that short name, and has such a method. */
@@ -89,12 +112,13 @@ final class Names
         }
     }
 
-    private static function extension_missing(string $root): bool
+    /** @return list<string> the extensions that composer.json requires and this host lacks */
+    private static function wanted(string $root): array
     {
         $composer = is_file("$root/composer.json") ? (string) file_get_contents("$root/composer.json") : '';
         preg_match_all('/"ext-([\w-]+)"\s*:/', $composer, $wanted);
 
-        return array_filter($wanted[1], static fn (string $one): bool => !extension_loaded($one)) !== [];
+        return array_values(array_filter($wanted[1], static fn (string $one): bool => !extension_loaded($one)));
     }
 
     private function note(Node $part): void

@@ -27,9 +27,19 @@ class Report:
         self._deselected = 0
         self._failures: list[list[str]] = []
         self._missing: list[str] = []
+        self._began = False
+        self._broke = ""
         self._ended: set[str] = set()
         self._kinds: dict[str, dict[str, str]] = {}
         self._write("hello")
+
+    def pytest_collectstart(self) -> None:
+        self._began = True
+
+    def pytest_internalerror(self, excinfo: Any) -> None:
+        """Note what broke pytest that no test can have to do with: before it read one, or over its settings."""
+        if not self._began or excinfo.type.__name__ == "PytestConfigWarning":
+            self._broke = f"{excinfo.type.__name__}: {excinfo.value}"[:300]
 
     def pytest_collection_finish(self, session: Any) -> None:
         self._collected = len(session.items)
@@ -64,7 +74,7 @@ class Report:
         said: dict[str, Any] = {kind: len(noted) for kind, noted in self._kinds.items()}
         said["reasons"] = sorted(set(self._kinds.get("skipped", {}).values()))[:5]
         said |= {"collected": self._collected, "ran": len(self._ended), "deselected": self._deselected}
-        said |= {"failures": self._failures, "missing": self._missing, "status": int(exitstatus)}
+        said |= {"failures": self._failures, "missing": self._missing, "broke": self._broke, "status": int(exitstatus)}
         self._write(json.dumps(said))
 
     def _write(self, said: str) -> None:
