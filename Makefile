@@ -20,6 +20,7 @@ demo:
 # The tests run even when the checks do not pass, so that one run shows everything; both must pass.
 test: setup
 	@sh scripts/setup-claude
+	@sh scripts/setup-php
 	@$(MAKE) --no-print-directory check; checks=$$?; \
 	[ $$checks = 0 ] || echo 'make test: the checks above did not pass; the tests run all the same'; \
 	$(BIN)/pytest -n $(JOBS) && exit $$checks

@@ -54,7 +54,7 @@ def records_wanted(*, as_json: bool) -> bool:
 
 
 def _step(record: Mapping[str, Any]) -> str:
-    name = click.style(record["step"], bold=True)
+    name = " ".join(filter(None, [click.style(record["step"], bold=True), record.get("source", "")]))
     if record["phase"] == "start":
         return f"{name} …" if record["step"] == "session" else ""
     if record["phase"] == "ok":
