@@ -63,7 +63,8 @@ PACKAGES = {
     "pathspec": Package("pathspec", "tests", {"pathspec": "test_05_pathspec", "gitignore": "test_06_gitignore",
                                               "util": "test_01_util"}),
     "cachetools": Package("src/cachetools", "tests", {
-        f"{prefix}Cache": f"test_{prefix.lower() or 'cache'}" for prefix in ("", "FIFO", "LFU", "LRU", "RR", "TTL", "TLRU")
+        "Cache": "test_cache", "FIFOCache": "test_fifo", "LFUCache": "test_lfu", "LRUCache": "test_lru",
+        "RRCache": "test_rr", "TTLCache": "test_ttl", "TLRUCache": "test_tlru",
     }),
 }  # fmt: skip
 
@@ -240,8 +241,8 @@ def _imported(statement: ast.stmt) -> set[str]:
 
 def _drop_argument(_: ast.Module, node: ast.ClassDef) -> bool:
     for call in ast.walk(node):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and len(call.args) == 1:
-            if isinstance(call.func.value, ast.Name) and call.func.value.id == "self" and not call.keywords:
+        match call:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self")), args=[_], keywords=[]):
                 call.args = []
                 return True
     return False

@@ -149,6 +149,23 @@ def test_a_module_that_only_an_import_hook_finds_links(house: PythonHouse) -> No
     assert rules(house, with_method("return made_up.answer", "import made_up\n")) == set()
 
 
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("found.append(1)", False),
+        ("found.add_all(1)", True),
+        ("anything.run()", False),
+        ("self.cancel(*found, *found)", False),
+        ("self.cancel(1, 2, 3)", True),
+    ],
+)
+def test_precision_of_types_is_no_linkage(line: str, *, refused: bool, house: PythonHouse) -> None:
+    method = f"\n    def more(self, found: Sequence[int], anything: object) -> None:\n        {line}\n"
+    first, _, rest = GOOD.partition("\n")
+    body = f"{first}\nfrom collections.abc import Sequence\n{rest}{method}"
+    assert bool(rules(house, body)) is refused
+
+
 def test_a_body_that_its_companion_completes_links(house: PythonHouse) -> None:
     body = with_method("return discount(1)", "from plugins.orders.discounts import discount\n")
     house.write("src/plugins/orders/discounts.py", "")

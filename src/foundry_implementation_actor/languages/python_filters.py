@@ -24,6 +24,10 @@ _OVERRIDES = frozenset(
     {"incompatible-method-override", "incompatible-property-override", "lost-keyword-for-regular-parameter"}
 )
 _KEEPS_ATTRIBUTES = frozenset({"dataclass", "final", "total_ordering", "runtime_checkable"})
+# A value announced as one of these is most often one of those; to use what only that has links.
+_CONCRETE: dict[str, type] = {
+    "Collection": list, "Iterable": list, "Sequence": list, "Mapping": dict, "Set": set, "AbstractSet": set,
+}  # fmt: skip
 _EXPECTED_ERRORS = {
     "import-not-found": {"ImportError", "ModuleNotFoundError", "Exception", "BaseException", ""},
     "missing-module-member": {"ImportError", "AttributeError", "Exception", "BaseException", ""},
@@ -143,14 +147,19 @@ def _attribute(finding: TyFinding, way: Sequence[ast.AST], source: Source) -> bo
     if message.startswith(("Module ", "Submodule ")):
         return _member(finding, way, source)
     of_type, name = finding.quoted[0], finding.quoted[-1]
-    if _FUNCTION_TYPE.match(of_type) or "None" in of_type.split(" | "):
-        return False
-    if name in _assigned(source.tree) or name in set(_guarded(way, source.tree)):
+    if _is_loose(of_type, name) or name in _assigned(source.tree) or name in set(_guarded(way, source.tree)):
         return False
     if of_type.startswith("Self@"):
         return _own_attribute(name, way, source.tree)
     named = _OF_CLASS.fullmatch(of_type)
     return Question("attribute", named[1], name, stands_when=False) if named else True
+
+
+def _is_loose(of_type: str, name: str) -> bool:
+    """Whether a type says too little of a value to refuse what is asked of it."""
+    named = _OF_CLASS.fullmatch(of_type)
+    concrete = named is not None and hasattr(_CONCRETE.get(named[1]), name)
+    return concrete or of_type == "object" or "None" in of_type.split(" | ") or bool(_FUNCTION_TYPE.match(of_type))
 
 
 def _own_attribute(name: str, way: Sequence[ast.AST], tree: ast.Module) -> bool | Question:
