@@ -155,7 +155,7 @@ def test_a_test_module_declares_the_test_that_it_is_named_by(body: str, class_: 
         ('class A:\n    """Text."""\n', True),
         ("class A:\n    def f(self):\n        raise NotImplementedError\n", True),
         ('class A:\n    def f(self):\n        """T."""\n        raise NotImplementedError("later")\n', True),
-        (True,),
+        ("class A:\n    def __init__(self): self.x = 1\n    def f(self): raise NotImplementedError\n", True),
         ("class A:\n    def f(self):\n        return 1\n", False),
         ("class A:\n    x: int = 0\n", False),
         ("class A:\n    def f(self): ...\n", False),
