@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from foundry_implementation_actor import CapabilityConfig, lint
+from foundry_implementation_actor import CapabilityConfig, lint, render_cards
 from foundry_implementation_actor.actor.settings import VARIABLES
 from foundry_implementation_actor.actor.task_file import read_task_file
 from foundry_implementation_actor.cli.main import COMMANDS, main
@@ -68,10 +69,20 @@ def test_the_task_that_is_shown_can_be_put_to_the_door(tmp_path: Path) -> None:
     assert task.definition_of_done
 
 
-def test_the_embedding_that_is_shown_is_python_with_names_that_there_are() -> None:
-    lines = block("python", "from foundry").splitlines()
-    exec(lines[0], {})
-    compile("\n".join(lines), "README.md", "exec")
+def test_the_embedding_that_is_shown_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "actor-agentic-context.yaml").write_text(block("yaml", "context:"))
+    render_cards(CapabilityConfig.load(tmp_path), tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GITHUB_TOKEN", "a-token-for-tests")
+    names: dict[str, Any] = {}
+    exec(compile(block("python", "from papeete"), "README.md", "exec"), names)
+    assert set(names["actor"].card.actions) == {"implement-task"}
+
+
+def test_the_question_that_is_shown_can_be_put_to_the_door(tmp_path: Path) -> None:
+    shown = block("console", "$ cat assess.yaml").partition("\n")[2].partition("\n$ ")[0]
+    (tmp_path / "assess.yaml").write_text(shown)
+    assert read_task(Door.ASSESS, read_task_file(str(tmp_path / "assess.yaml"))).acceptance_surface
 
 
 def named_commands() -> set[str]:

@@ -9,76 +9,27 @@ ends, also when the actor itself is killed.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import selectors
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
 
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
 from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.system.running import Output, Pipes, Running, Stop, Stream, gather
+
+__all__ = ["Child", "Output", "Stop", "Stream", "find", "run", "run_contained"]
 
 _SUPERVISE = str(Path(__file__).with_name("supervise.py"))
-_CHUNK = 65_536
-_PIPE = 1024 * 1024  # what Linux lets any user ask for
 _GLANCE_S = 0.2
 
 
-class Stop:
-    """A flag that a waiting read notices at once; once set it stays set."""
-
-    def __init__(self) -> None:
-        self._event = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._set = False
-
-    def set(self) -> None:
-        """Ask everything that watches this flag to stop."""
-        self._set = True
-        os.eventfd_write(self._event, 1)
-
-    def is_set(self) -> bool:
-        """Whether it was asked."""
-        return self._set
-
-    def fileno(self) -> int:
-        """A descriptor that is readable once the flag is set."""
-        return self._event
-
-    def __del__(self) -> None:
-        os.close(self._event)
-
-
-class Stream(StrEnum):
-    """What a read from a child brought."""
-
-    STDOUT = "stdout"
-    STDERR = "stderr"
-    QUIET = "quiet"
-    STOPPED = "stopped"
-    ENDED = "ended"
-
-
-class Output(NamedTuple):
-    """One read: where it came from, and its bytes (empty unless STDOUT or STDERR)."""
-
-    stream: Stream
-    chunk: bytes = b""
-
-
-class Child:
-    """A running program under a supervisor. A context manager: leaving it ends the program.
-
-    After a read has brought ENDED, `code` is its exit code (negative for a signal, 126 when it
-    could not be started) and `left` counts descendants that may still live (0 unless the kernel
-    holds them or the supervisor was killed).
+class Child(Running):
+    """A running program under a supervisor; see `Running`.
 
     Raises:
         ActorError: UNFIT when the program is not on the command's PATH or cannot be started.
@@ -86,99 +37,30 @@ class Child:
 
     def __init__(self, command: Command, stop: Stop | None = None) -> None:
         find(command)
-        self.code: int | None = None
-        self.left = 0
-        control, self._control = os.pipe()
-        self._status, status = os.pipe()
-        supervise = (sys.executable, "-I", "-S", _SUPERVISE, str(control), str(status), *command.argv)
+        theirs, control = os.pipe()
+        said, status = os.pipe()
+        supervise = (sys.executable, "-I", "-S", _SUPERVISE, str(theirs), str(status), *command.argv)
         try:
-            self._supervisor = _start(command, supervise, (control, status, *command.pass_fds))
+            self._supervisor = _start(command, supervise, (theirs, status, *command.pass_fds))
         except ActorError:
-            os.close(self._control)
-            os.close(self._status)
+            os.close(control)
+            os.close(said)
             raise
         finally:
-            os.close(control)
+            os.close(theirs)
             os.close(status)
-        # A program that exits with its pipe full may drop the rest: the claude CLI loses its result that way.
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(self._fd(Stream.STDOUT), fcntl.F_SETPIPE_SZ, _PIPE)
-        self._selector = selectors.DefaultSelector()
-        self._open = {self._fd(Stream.STDOUT): Stream.STDOUT, self._fd(Stream.STDERR): Stream.STDERR}
-        for descriptor in (*self._open, self._status):
-            self._selector.register(descriptor, selectors.EVENT_READ)
-        if stop is not None:
-            self._selector.register(stop, selectors.EVENT_READ)
-        self._stop = stop
+        super().__init__(Pipes(self._fd(Stream.STDOUT), self._fd(Stream.STDERR), control, said), stop)
 
-    def read(self, timeout_s: float) -> Output:
-        """The next output, or QUIET after `timeout_s` seconds, or STOPPED, or ENDED for good."""
-        deadline = time.monotonic() + timeout_s
-        while self._open or self.code is None:
-            if self._stop is not None and self._stop.is_set():
-                return Output(Stream.STOPPED)
-            ready = self._selector.select(max(0.0, deadline - time.monotonic()))
-            if not ready:
-                return Output(Stream.QUIET)
-            for key, _ in ready:
-                output = self._take(key.fd)
-                if output is not None:
-                    return output
-        return Output(Stream.ENDED)
-
-    def end(self) -> None:
-        """Kill the program and every descendant; returns when they are dead. May be called again."""
-        if self._control >= 0:
-            os.close(self._control)
-            self._control = -1
+    def _let_go(self) -> None:
         self._supervisor.wait()
-        if self.code is None:
-            self._take_status()
-        self._selector.close()
         for pipe in (self._supervisor.stdout, self._supervisor.stderr):
             if pipe is not None:
                 pipe.close()
-        if self._status >= 0:
-            os.close(self._status)
-            self._status = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.end()
 
     def _fd(self, stream: Stream) -> int:
         pipe = self._supervisor.stdout if stream is Stream.STDOUT else self._supervisor.stderr
         assert pipe is not None
         return pipe.fileno()
-
-    def _take(self, descriptor: int) -> Output | None:
-        if descriptor == self._status:
-            self._selector.unregister(descriptor)
-            self._take_status()
-        elif descriptor in self._open:
-            chunk = os.read(descriptor, _CHUNK)
-            if chunk:
-                return Output(self._open[descriptor], chunk)
-            self._selector.unregister(descriptor)
-            del self._open[descriptor]
-        return None
-
-    def _take_status(self) -> None:
-        word, _, number = os.read(self._status, 64).decode().partition(" ")
-        if word == "exit":
-            self.code = int(number)
-        elif word == "left":
-            self.code, self.left = -signal.SIGKILL, int(number)
-        elif word:
-            self.code = 126
-        else:
-            # The supervisor itself was killed: what it guarded may live on and hold the pipes open.
-            self.code, self.left = -signal.SIGKILL, 1
-            for descriptor in self._open:
-                self._selector.unregister(descriptor)
-            self._open.clear()
 
 
 def find(command: Command) -> str:
@@ -202,27 +84,7 @@ def run_contained(command: Command, stop: Stop | None = None) -> Completed:
         ActorError: UNFIT when the program is not on the command's PATH or cannot be started.
     """
     started = time.monotonic()
-    kept: dict[Stream, list[bytes]] = {Stream.STDOUT: [], Stream.STDERR: []}
-    size, ended = 0, Ended.EXIT
-    with Child(command, stop) as child:
-        while True:
-            output = child.read(max(0.0, started + command.timeout_s - time.monotonic()))
-            if output.stream in kept:
-                size += len(output.chunk)
-                kept[output.stream].append(output.chunk)
-            ended = _verdict(output.stream, size > command.output_limit)
-            if ended is not Ended.EXIT or output.stream is Stream.ENDED:
-                break
-    return Completed(
-        command.argv, child.code if child.code is not None else -signal.SIGKILL,
-        b"".join(kept[Stream.STDOUT]), b"".join(kept[Stream.STDERR]), ended, time.monotonic() - started,
-    )  # fmt: skip
-
-
-def _verdict(stream: Stream, over: bool) -> Ended:
-    if over:
-        return Ended.OUTPUT
-    return {Stream.QUIET: Ended.TIMEOUT, Stream.STOPPED: Ended.STOPPED}.get(stream, Ended.EXIT)
+    return gather(Child(command, stop), command, started)
 
 
 def run(command: Command, stop: Stop | None = None) -> Completed:

@@ -1,0 +1,188 @@
+"""Reading what a running program says until it has ended, whoever started it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import selectors
+import signal
+import time
+from enum import StrEnum
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from foundry_implementation_actor.domain.command import Command, Completed, Ended
+
+_CHUNK = 65_536
+_PIPE = 1024 * 1024  # what Linux lets any user ask for
+
+
+class Stop:
+    """A flag that a waiting read notices at once; once set it stays set."""
+
+    def __init__(self) -> None:
+        self._event = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._set = False
+
+    def set(self) -> None:
+        """Ask everything that watches this flag to stop."""
+        self._set = True
+        os.eventfd_write(self._event, 1)
+
+    def is_set(self) -> bool:
+        """Whether it was asked."""
+        return self._set
+
+    def fileno(self) -> int:
+        """A descriptor that is readable once the flag is set."""
+        return self._event
+
+    def __del__(self) -> None:
+        os.close(self._event)
+
+
+class Stream(StrEnum):
+    """What a read from a child brought."""
+
+    STDOUT = "stdout"
+    STDERR = "stderr"
+    QUIET = "quiet"
+    STOPPED = "stopped"
+    ENDED = "ended"
+
+
+class Output(NamedTuple):
+    """One read: where it came from, and its bytes (empty unless STDOUT or STDERR)."""
+
+    stream: Stream
+    chunk: bytes = b""
+
+
+class Pipes(NamedTuple):
+    """The near ends of a running program's pipes.
+
+    Closing `control` ends the program and all that it started. `status` brings one word when they are dead,
+    and then its end; see `supervise.py`.
+    """
+
+    stdout: int
+    stderr: int
+    control: int
+    status: int
+
+
+class Running:
+    """A running program with somebody who ends it. A context manager: leaving it ends the program.
+
+    After a read has brought ENDED, `code` is its exit code (negative for a signal, 126 when it
+    could not be started) and `left` counts descendants that may still live (0 unless the kernel
+    holds them or whoever watches over them was killed). `started` is False when it could not be started,
+    `lost` is True when nobody said how it ended.
+    """
+
+    def __init__(self, pipes: Pipes, stop: Stop | None = None) -> None:
+        self.code: int | None = None
+        self.left = 0
+        self.started = True
+        self.lost = False
+        self._control, self._status = pipes.control, pipes.status
+        # A program that exits with its pipe full may drop the rest: the claude CLI loses its result that way.
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(pipes.stdout, fcntl.F_SETPIPE_SZ, _PIPE)
+        self._selector = selectors.DefaultSelector()
+        self._open = {pipes.stdout: Stream.STDOUT, pipes.stderr: Stream.STDERR}
+        for descriptor in (*self._open, self._status):
+            self._selector.register(descriptor, selectors.EVENT_READ)
+        if stop is not None:
+            self._selector.register(stop, selectors.EVENT_READ)
+        self._stop = stop
+
+    def read(self, timeout_s: float) -> Output:
+        """The next output, or QUIET after `timeout_s` seconds, or STOPPED, or ENDED for good."""
+        deadline = time.monotonic() + timeout_s
+        while self._open or self.code is None:
+            if self._stop is not None and self._stop.is_set():
+                return Output(Stream.STOPPED)
+            ready = self._selector.select(max(0.0, deadline - time.monotonic()))
+            if not ready:
+                return Output(Stream.QUIET)
+            for key, _ in ready:
+                output = self._take(key.fd)
+                if output is not None:
+                    return output
+        return Output(Stream.ENDED)
+
+    def end(self) -> None:
+        """End the program and every descendant; returns when they are dead. May be called again."""
+        if self._control >= 0:
+            os.close(self._control)
+            self._control = -1
+        if self.code is None:
+            self._take_status()
+        self._selector.close()
+        self._let_go()
+        if self._status >= 0:
+            os.close(self._status)
+            self._status = -1
+
+    def _let_go(self) -> None:
+        """Close the pipes of its output."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.end()
+
+    def _take(self, descriptor: int) -> Output | None:
+        if descriptor == self._status:
+            self._selector.unregister(descriptor)
+            self._take_status()
+        elif descriptor in self._open:
+            chunk = os.read(descriptor, _CHUNK)
+            if chunk:
+                return Output(self._open[descriptor], chunk)
+            self._selector.unregister(descriptor)
+            del self._open[descriptor]
+        return None
+
+    def _take_status(self) -> None:
+        word, _, number = os.read(self._status, 64).decode().partition(" ")
+        if word == "exit":
+            self.code = int(number)
+        elif word == "left":
+            self.code, self.left = -signal.SIGKILL, int(number)
+        elif word:
+            self.code, self.started = 126, False
+        else:
+            # Whoever watched over it was killed: what was guarded may live on and hold the pipes open.
+            self.code, self.left, self.lost = -signal.SIGKILL, 1, True
+            for descriptor in self._open:
+                self._selector.unregister(descriptor)
+            self._open.clear()
+
+
+def gather(running: Running, command: Command, started: float) -> Completed:
+    """Read a program to its end, within the time (from `started`, monotonic) and output limits of its command."""
+    kept: dict[Stream, list[bytes]] = {Stream.STDOUT: [], Stream.STDERR: []}
+    size, ended = 0, Ended.EXIT
+    with running:
+        while True:
+            output = running.read(max(0.0, started + command.timeout_s - time.monotonic()))
+            if output.stream in kept:
+                size += len(output.chunk)
+                kept[output.stream].append(output.chunk)
+            ended = _verdict(output.stream, size > command.output_limit)
+            if ended is not Ended.EXIT or output.stream is Stream.ENDED:
+                break
+    return Completed(
+        command.argv, running.code if running.code is not None else -signal.SIGKILL,
+        b"".join(kept[Stream.STDOUT]), b"".join(kept[Stream.STDERR]), ended, time.monotonic() - started,
+    )  # fmt: skip
+
+
+def _verdict(stream: Stream, over: bool) -> Ended:
+    if over:
+        return Ended.OUTPUT
+    return {Stream.QUIET: Ended.TIMEOUT, Stream.STOPPED: Ended.STOPPED}.get(stream, Ended.EXIT)
