@@ -106,16 +106,31 @@ def test_a_value_that_cannot_be_used_is_named_and_not_shown(host: Host, name: st
     host.set(**{name: value})
     code, table = host.examined()
     [finding] = [finding for finding in table["findings"] if finding["subject"] == name][:1]
-    assert (code, finding["state"]) == (3, "missing")
+    assert (code, finding["state"]) == (3, "wrong")
     assert {row["name"]: row["value"] for row in table["settings"]}[name] == "(cannot be used)"
     assert "hunter2" not in json.dumps(table)
     assert host.doctor()[0] == 3
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "mend"),
+    [
+        ("MAX_TURNS", "a, not b; c", "set MAX_TURNS to a positive integer of at most 10000, or unset it"),
+        ("SESSION_ENGINE", "codex", "set SESSION_ENGINE to claude-code or scripted, or unset it"),
+        ("GIT_BASE_URL", "http://u:p@f", "give the token in its own variable and leave only the address here"),
+        ("ANTHROPIC_BASE_URL", "http://[::1", "correct or unset ANTHROPIC_BASE_URL"),
+        ("SESSION_SCRIPT", "", "set SESSION_SCRIPT to a script"),
+    ],
+)
+def test_what_mends_a_value_names_the_legal_ones(host: Host, name: str, value: str, mend: str) -> None:
+    host.set(**{name: value})
+    assert host.found(name)["mend"] == mend
+
+
 def test_everything_wrong_is_listed_at_once(host: Host) -> None:
     host.set(MAX_TURNS="0", MAX_SESSIONS="-1", IMAGES="?", SESSION_SCRIPT="")
     _, table = host.examined()
-    names = [finding["subject"] for finding in table["findings"] if finding["state"] == "missing"]
+    names = [finding["subject"] for finding in table["findings"] if finding["state"] in {"missing", "wrong"}]
     assert {"MAX_TURNS", "MAX_SESSIONS", "IMAGES", "SESSION_SCRIPT", "script"} <= set(names)
 
 
@@ -202,7 +217,9 @@ def test_a_plans_token_or_a_key_is_one_login_and_who_pays_is_said(host: Host) ->
 def test_the_billing_trap_is_refused_and_a_wish_to_be_billed_is_a_warning(host: Host) -> None:
     both = {"CLAUDE_CODE_OAUTH_TOKEN": "plan-token", "ANTHROPIC_API_KEY": "metered-key"}
     host.set(**both)
-    assert "BILLING=metered" in host.found("CLAUDE_CODE_OAUTH_TOKEN")["seen"]
+    found = host.found("CLAUDE_CODE_OAUTH_TOKEN")
+    assert found["state"] == "wrong"
+    assert found["mend"] == "unset ANTHROPIC_API_KEY, or set BILLING=metered if that is what you want"
     found = login(host, **both, BILLING="metered")
     assert (found["state"], found["mend"]) == ("warning", "unset CLAUDE_CODE_OAUTH_TOKEN")
     assert "billed by use" in found["seen"]
@@ -250,14 +267,16 @@ def test_a_state_that_was_there_stays(host: Host) -> None:
 
 
 @pytest.mark.parametrize("script", ["", "script: x", "\x00", "a: [", "- " * 500])
-def test_a_script_that_cannot_be_played_is_missing(host: Host, script: str) -> None:
+def test_a_script_that_cannot_be_played_is_wrong(host: Host, script: str) -> None:
     (host.place / "script.yaml").write_text(script)
-    assert host.found("script")["state"] == "missing"
+    assert host.found("script")["state"] == "wrong"
 
 
 def test_a_script_that_is_not_there_is_missing(host: Host) -> None:
     (host.place / "script.yaml").unlink()
-    assert host.found("script")["state"] == "missing"
+    found = host.found("script")
+    assert found["state"] == "missing"
+    assert found["seen"].endswith("script.yaml: SESSION_SCRIPT cannot be read: No such file or directory")
 
 
 def test_an_instance_is_linted_with_its_cards_and_the_tools_of_its_knowledge(host: Host) -> None:

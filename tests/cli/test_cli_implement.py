@@ -110,16 +110,16 @@ def test_a_session_that_is_cut_off_is_exit_code_1_and_told_once(person: Person) 
     assert person.out == ""
     assert person.err.count("raise SESSION_TIMEOUT_S (now 1)") == 1
     assert "\n  session failed after 1." in person.err
-    assert person.err.splitlines()[-1].startswith(
-        "error: implement-task: the session used up its budget of 1 seconds; "
-    )
+    said, hint = person.err.splitlines()[-2:]
+    assert said.startswith("error: implement-task: the session used up its budget of 1 seconds; the work was cut off")
+    assert hint == "hint: raise SESSION_TIMEOUT_S (now 1), or make the task smaller"
 
 
 WRONG: list[tuple[str | bytes, str]] = [
     ("", "FILE: holds no task\nhint: write an object with task_id, title, definition_of_done"),
     ("- TASK-1\n", "FILE: holds no task"),
-    ("task_id: T\n\ttitle: x\n", "FILE:2:1: not readable as YAML: found character '\\t'"),
-    ("task_id: T\ntitle: a: b\n", "FILE:2:9: not readable as YAML: mapping values are not allowed here"),
+    ("task_id: T\n\ttitle: x\n", "FILE:2:1: not readable as YAML: a tab\nhint: indent with spaces"),
+    ("task_id: T\ntitle: a: b\n", "FILE:2:9: not readable as YAML: a second `: ` in one value"),
     (YAML + "title: y\n", "FILE:5:1: title: the key is written twice (first in line 2)"),
     (YAML + "context: !!python/object:os.system x\n", "FILE:5:10: context: the tag "),
     (YAML + "context: &a [*a]\n", "FILE:5:14: the alias *a names no anchor"),
@@ -128,11 +128,15 @@ WRONG: list[tuple[str | bytes, str]] = [
     ('{"task_id": "T", "task_id": "U"}', "FILE:1:18: task_id: the key is written twice"),
     (b"title: caf\xe9\n", "FILE:1:11: byte 0xe9 is not UTF-8\nhint: save the file as UTF-8"),
     ("context: " + "x" * 1024 * 1024, "FILE: is larger than 1,048,576 bytes"),
-    (YAML + "extra: 1\n", "field 'extra' is not declared"),
+    (YAML + "extra: 1\n", "field 'extra' is not declared\nhint: the fields are task_id, title, definition_of_done"),
+    (YAML + "Remediation-Contxt: x\n", "hint: did you mean `remediation_context` instead of `Remediation-Contxt`?"),
+    (YAML.replace("title", "titel"), "hint: did you mean `title` instead of `titel`?\n"),
+    ('{"from": "me", "payload": {"task_id": "T"}}', "FILE: holds the whole body of an HTTP request\nhint: give the pay"),
     ("task_id: TASK-1\n", "missing required field 'title'; missing required field 'definition_of_done'"),
-    ("task_id: 14\ntitle: x\ndefinition_of_done: [x]\n", "field 'task_id' must be string, got int"),
+    ("task_id: 14\ntitle: x\ndefinition_of_done: [x]\n", "field 'task_id' must be string, got int\nhint: put the value of task_id in quotes\n"),
     ("task_id: T\ntitle: x\ndefinition_of_done: []\n", "definition_of_done must be a list with at least one criterion"),
-    ("task_id: T\ntitle: x\ndefinition_of_done: [true, 3]\n", "definition_of_done[0] must be a non-empty string"),
+    ("task_id: T\ntitle: x\ndefinition_of_done: [true, 3]\n", "hint: put the value of definition_of_done[0] in quotes; put"),
+    (YAML.replace("- x is there", "- ''"), "definition_of_done[0] must be a non-empty string, not a string\nhint: correct"),
 ]
 
 
@@ -183,6 +187,23 @@ def test_a_folder_without_a_sidecar_is_exit_code_2(person: Person, place: Place)
 def test_a_host_that_is_not_fit_is_exit_code_3(person: Person, settings: dict[str, Any], told: str) -> None:
     assert person.gives(YAML, **settings) == 3
     assert told in person.err
+
+
+def test_a_script_that_cannot_be_read_is_told_in_words(person: Person, place: Place) -> None:
+    assert person.gives(YAML, SESSION_SCRIPT=str(place.base / "none.yaml")) == 3
+    assert person.err == (
+        f"error: {place.base}/none.yaml: SESSION_SCRIPT cannot be read: No such file or directory\n"
+        "hint: set SESSION_SCRIPT to a script that can be read\n"
+    )
+
+
+def test_a_script_without_a_session_for_the_task_is_named_with_what_to_do(person: Person, place: Place) -> None:
+    person.steps = ({"task": "ANOTHER", "steps": [SAID]},)
+    assert person.gives(YAML) == 3
+    said, hint = person.err.splitlines()[-2:]
+    assert said.startswith(f"error: {place.base}/script-")
+    assert said.endswith("the script has no session for implement-task of task 'TASK-1'")
+    assert hint.startswith("hint: add one to the script")
 
 
 def test_no_images_needs_no_registry_and_images_are_asked_for_before_a_session(person: Person) -> None:

@@ -63,8 +63,44 @@ def test_json_is_one_object_with_every_line(use: Path, capsys: pytest.CaptureFix
     (use / SIDECAR).write_text(SOUND + "scrach: []\n")
     assert main(["lint", str(use), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert (answer["ok"], answer["errors"], len(answer["oks"]), len(answer["warns"])) == (True, [], 1, 1)
-    assert "did you mean `scratch`?" in answer["warns"][0]
+    assert (answer["ok"], answer["errors"], len(answer["oks"])) == (True, [], 1)
+    what, where = "is not a key of this release and is ignored", str(use / SIDECAR)
+    assert answer["warnings"] == [
+        {
+            "text": f"{where}:8:1: scrach: {what}; did you mean `scratch`?",
+            "where": where,
+            "line": 8,
+            "column": 1,
+            "key": "scrach",
+            "message": what,
+            "write": "did you mean `scratch`?",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "message"),
+    [("engine: 'x\n", (1, 9), "a quote that is never closed"), ("", (None, None), "the file is empty")],
+)
+def test_json_of_a_file_that_cannot_be_read_has_the_place_that_is_known(
+    use: Path, capsys: pytest.CaptureFixture[str], content: str, place: tuple[int | None, int | None], message: str
+) -> None:
+    (use / SIDECAR).write_text(content)
+    assert main(["lint", str(use), "--json"]) == 1
+    [error] = json.loads(capsys.readouterr().out)["errors"]
+    assert (error["where"], (error["line"], error["column"])) == (str(use / SIDECAR), place)
+    assert message in error["message"]
+    assert error["write"]
+
+
+def test_json_of_cards_that_do_not_agree_has_their_text(use: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render-cards", str(use)]) == 0
+    (use / DOORS).unlink()
+    capsys.readouterr()
+    assert main(["lint", str(use), "--json"]) == 1
+    [error] = json.loads(capsys.readouterr().out)["errors"]
+    assert error["text"] == error["message"]
+    assert error["line"] is None
 
 
 def test_cards_beside_the_sidecar_are_compared_too(use: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +125,7 @@ def on_a_terminal(use: Path, **environment: str) -> bytes:
     """What `lint` prints when its output is a terminal."""
     code = "import sys; from foundry_implementation_actor.cli.main import main; sys.exit(main(sys.argv[1:]))"
     ours, theirs = pty.openpty()
-    env = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | environment
+    env = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm"} | environment
     with subprocess.Popen([sys.executable, "-c", code, "lint", str(use)], stdout=theirs, env=env) as child:
         child.wait()
     os.close(theirs)
@@ -101,3 +137,7 @@ def on_a_terminal(use: Path, **environment: str) -> bytes:
 def test_a_terminal_gets_colour_and_no_color_takes_it_away(use: Path) -> None:
     assert b"\x1b[32mok\x1b[0m: " in on_a_terminal(use)
     assert b"\x1b" not in on_a_terminal(use, NO_COLOR="1")
+
+
+def test_a_terminal_that_knows_no_colour_gets_none(use: Path) -> None:
+    assert b"\x1b" not in on_a_terminal(use, TERM="dumb")

@@ -30,10 +30,24 @@ def test_the_table_has_one_aligned_line_for_each_name(use: Path, capsys: pytest.
     assert lines[-1].endswith("cat ACME.PARTS.CAP.SUP.007.WID > notes.md (on-demand)")
 
 
-def test_json_maps_each_name_to_its_value(use: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_holds_every_name_under_a_plain_identifier(use: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(use), "--json"]) == 0
     names = json.loads(capsys.readouterr().out)
-    assert names["image_ref(web)"] == "<registry>/acme.parts/sup.007.wid/web:<version>"
+    assert names["components"] == [
+        {
+            "name": "web",
+            "path": "web/",
+            "dockerfile": "web",
+            "image_name": "acme.parts.cap.sup.007.wid-web",
+            "version_tag": "acme.parts.cap.sup.007.wid-web/vX.Y.Z",
+            "image_ref": "<registry>/acme.parts/sup.007.wid/web:<version>",
+        }
+    ]
+    fetch = ["cat", "ACME.PARTS.CAP.SUP.007.WID"]
+    source = {"name": "notes", "answers": "why", "fetch": fetch, "into": "notes.md", "load": "on-demand"}
+    assert names["ground_in"] == [source]
+    assert (names["git_user_name"], names["writes_only_under"]) == (names["actor_name"], ["web/"])
+    assert all(name.isidentifier() for name in names)
     assert names["actor_name"] == "ACME.PARTS.CAP.SUP.007.WID-implementation"
 
 

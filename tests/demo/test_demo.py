@@ -199,7 +199,7 @@ def test_without_the_servers_extra_the_demo_says_what_to_install(tmp: Path, tmp_
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_UVICORN)
     done = run(tmp, PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (3, "")
-    assert "pip install 'foundry-implementation-actor[serve]'" in done.stderr
+    assert "pip install 'foundry-implementation-actor[serve]>=0.8'" in done.stderr
 
 
 @pytest.mark.parametrize(("given", "mend"), [("no claude", "npm install -g"), ("no login", "CLAUDE_CODE_OAUTH_TOKEN")])

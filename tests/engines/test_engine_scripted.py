@@ -50,9 +50,11 @@ def test_the_first_session_that_matches_the_order_is_played(
 
 
 def test_an_order_without_a_session_is_an_error_that_names_it(stage: Stage) -> None:
-    end = stage.drive(SEVERAL, stage.order(task_id="TASK-9", remediation=True))
-    assert end.cause is Cause.CRASHED
-    assert end.detail == "the script has no session for implement-task of task 'TASK-9' with remediation"
+    with pytest.raises(ActorError) as raised:
+        stage.drive(SEVERAL, stage.order(task_id="TASK-9", remediation=True))
+    assert (raised.value.code, raised.value.where) == (Code.UNFIT, "script.yaml")
+    assert raised.value.message == "the script has no session for implement-task of task 'TASK-9' with remediation"
+    assert "the script" in raised.value.hint
 
 
 def test_every_tool_step_really_acts_on_the_tree(stage: Stage) -> None:

@@ -19,7 +19,7 @@ from foundry_implementation_actor.domain.app import Run
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
 from foundry_implementation_actor.domain.unit import Candidate
 from foundry_implementation_actor.gate import isolate, placement
-from foundry_implementation_actor.gate.bubblewrap import Sandbox, _readable
+from foundry_implementation_actor.gate.bubblewrap import Sandbox, readable
 from foundry_implementation_actor.gate.isolate import isolated, isolation_refusal
 from foundry_implementation_actor.gate.limits import limited
 from foundry_implementation_actor.gate.placement import Placement
@@ -140,7 +140,7 @@ def test_a_plain_user_gets_the_same_isolation(house: PythonHouse) -> None:
     (house.root / SERVICE).chmod(0o666)
     script = f"cat {SERVICE}; (echo x >{SERVICE}) 2>/dev/null; id -u; cat /proc/net/dev | grep -c :"
     sandbox = Sandbox(house.app, {})
-    with _readable(BODY) as descriptor:
+    with readable(BODY) as descriptor:
         view = sandbox._view(shell(house, "true"))
         argv = ("bwrap", *view, *sandbox._bindings({SERVICE: descriptor}), *limited(("/bin/sh", "-c", script)))
         completed = subprocess.run(

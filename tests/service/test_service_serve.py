@@ -147,4 +147,4 @@ def test_without_the_extra_serve_says_what_to_install(folder: Path) -> None:
         [sys.executable, "-c", without + catch], env=environment(folder), capture_output=True, text=True, check=True
     )
     assert "the HTTP server is not installed" in ran.stdout
-    assert "pip install 'foundry-implementation-actor[serve]'" in ran.stdout
+    assert "pip install 'foundry-implementation-actor[serve]>=0.8'" in ran.stdout

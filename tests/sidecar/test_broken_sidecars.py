@@ -32,17 +32,46 @@ GROUNDING = "  - {name: more, answers: more, fetch: [cat], into: %s, load: eager
 # One line of the sound sidecar (0 for one before it all) is replaced; then this error is expected.
 BROKEN: list[tuple[int, str, str]] = [
     # the file itself
-    (2, "engine: claude-code\n\tcapability: x", "3:1: not readable as YAML: found character '\\t'"),
+    (2, "engine: claude-code\n\tcapability: x", "3:1: not readable as YAML: a tab; indent with spaces"),
     (2, "engine: claude-code\nengine: claude-code", "3:1: engine: the key is written twice (first in line 2)"),
     (8, "    path: backend/\n    path: other/", "9:5: components[0].path: the key is written twice (first in line 8)"),
     (2, "engine: *other", "2:9: the alias *other names no anchor"),
     (6, "components: &all\n  - *all", "7:5: the alias *all names no anchor that was finished before it"),
     (2, "engine: !secret claude-code", "2:9: engine: the tag '!secret' is not read"),
     (13, "ground_in: !!python/object:os.system", "13:12: ground_in: the tag 'tag:yaml.org,2002:python/object:os.sy"),
-    (2, "engine: claude-code: now", "2:20: not readable as YAML: mapping values are not allowed here; check the inden"),
-    (2, "engine: 'claude-code", "2:9: not readable as YAML: found unexpected end of stream; close the quote or bracke"),
-    (18, "    load: [eager", "18:11: not readable as YAML: expected ',' or ']', but got '<stream end>'; close the"),
-    (2, "engine: @claude", "2:9: not readable as YAML: found character '@' that cannot start any token; put the value"),
+    (2, "engine: claude-code: now", "2:20: not readable as YAML: a second `: ` in one value; check the indentation"),
+    (2, "engine: 'claude-code", "2:9: not readable as YAML: a quote that is never closed; close it"),
+    (18, "    load: [eager", "18:11: not readable as YAML: a bracket that is never closed; close it"),
+    (2, "engine: @claude", "2:9: not readable as YAML: a value cannot start with '@'; put the value"),
+    (
+        8,
+        "     path: backend/",
+        "8:10: not readable as YAML: the indentation differs from line 7; start what belongs to",
+    ),
+    (
+        9,
+        "   dockerfile: x",
+        "9:4: not readable as YAML: the indentation differs from line 8; start what belongs togeth",
+    ),
+    (9, "  dockerfile: x", "9:3: not readable as YAML: the indentation differs from line 8"),
+    (6, "- components:", "6:1: not readable as YAML: a key and a list's `- ` stand at the same indentation (see line"),
+    (2, "engine: 'claude' code", "2:18: not readable as YAML: more text behind a value that has ended; put the whole"),
+    (1, "context", "2:7: not readable as YAML: line 1 is no `key: value`; end each key with `: `"),
+    (2, "engine", "2:1: not readable as YAML: a line that is no `key: value`; end each key with `: `"),
+    (
+        2,
+        "engine: - claude-code",
+        "2:9: not readable as YAML: a list on its key's line; write each `- ` on a line below",
+    ),
+    (2, "engine: ]", "2:9: not readable as YAML: ']' where a value belongs; write the value"),
+    (16, "    fetch: ['cat' {x}]", "16:19: not readable as YAML: a comma or the closing bracket"),
+    (
+        2,
+        'engine: "\\d"',
+        "2:11: not readable as YAML: a backslash in double quotes that is no escape; use single quotes",
+    ),
+    (2, "engine: |x", "2:10: not readable as YAML: text behind `|` or `>`; start the text on the next line"),
+    (2, "engine: *", "2:10: not readable as YAML: `*` at the start of a value; put the value in quotes"),
     (2, "engine: claude-code\n---", "3:1: a second YAML document"),
     (2, 'engine: "\\UFFFFFFFF"', "2:12: not readable as YAML: a number out of range"),
     (2, "engine: claude\x07code", "2:15: a control character (0x07)"),
@@ -65,8 +94,8 @@ BROKEN: list[tuple[int, str, str]] = [
     (3, "capability: $(id).CAP.X", "3:13: capability: the segment '$(id)' holds more than"),
     (3, "capability: ACME..CAP.X", "3:13: capability: 'ACME..CAP.X' has an empty segment"),
     (3, "capability: .ACME.CAP.X", "3:13: capability: '.ACME.CAP.X' has an empty segment"),
-    (3, "capability: ACME.PARTS.SUP", "3:13: capability: 0 segments are `CAP`, not one"),
-    (3, "capability: ACME.CAP.SUP.CAP.X", "3:13: capability: 2 segments are `CAP`, not one"),
+    (3, "capability: ACME.PARTS.SUP", "3:13: capability: no segment is `CAP`; write it as `<ORG>."),
+    (3, "capability: ACME.CAP.SUP.CAP.X", "3:13: capability: 2 segments are `CAP`, and one has to be; write it as"),
     (3, "capability: CAP.SUP", "3:13: capability: nothing stands before or after the `CAP` segment"),
     (3, "capability: ACME.cap", "3:13: capability: nothing stands before or after the `CAP` segment"),
     (3, "capability: ACME-.CAP.X", "3:13: capability: 'acme-' cannot stand in an image reference"),
@@ -132,6 +161,11 @@ BROKEN: list[tuple[int, str, str]] = [
     (16, '    fetch: [kpack, "a\\0b"]', "16:20: ground_in[0].fetch[1]: holds the character '\\x00'"),
     (16, "    fetch: [kpack, '{capabilty}']", "16:20: ground_in[0].fetch[1]: {capabilty} is no placeholder; write one"),
     (17, "    into: /etc/motd", "17:11: ground_in[0].into: '/etc/motd' is absolute"),
+    (
+        17,
+        "    into: /tmp/x.md",
+        "17:11: ground_in[0].into: '/tmp/x.md' is absolute; write a file's path in the clone, su",
+    ),
     (17, "    into: ../x.md", "17:11: ground_in[0].into: '../x.md' has a part `..`"),
     (17, "    into: .git/config", "17:11: ground_in[0].into: '.git/config' lies in git's own directory"),
     (17, "    into: CLAUDE.md", "17:11: ground_in[0].into: `CLAUDE.md` is written by the actor itself"),
@@ -218,6 +252,15 @@ def test_a_component_may_lie_inside_another_one(tmp_path: Path) -> None:
         (0, "gate: {root: app/, writes: gate}", "1:1: gate: is checked, but this release does not carry it out"),
         (13, "ground_in: []\nground:", "13:1: ground_in: is empty"),
         (16, "    fetch: [kpack, '|', jq]", "16:20: ground_in[0].fetch[1]: '|' is passed as a word: no shell runs"),
+        (16, "    fetch: [cat, '{{capability}}']", "16:18: ground_in[0].fetch[1]: '{{capability}}' is not how a"),
+        (16, "    fetch: [cat, '{CAPABILITY}']", "16:18: ground_in[0].fetch[1]: '{CAPABILITY}' is not how a"),
+        (16, "    fetch: [cat, '${capability}']", "16:18: ground_in[0].fetch[1]: '${capability}' is not how a"),
+        (16, "    fetch: [cat, --of=$CAPABILITY]", "16:18: ground_in[0].fetch[1]: '$CAPABILITY' is not how a"),
+        (16, "    fetch: [cat, <source_repo>]", "16:18: ground_in[0].fetch[1]: '<source_repo>' is not how a"),
+        (16, "    fetch: [cat, '${HOME}/x']", "16:18: ground_in[0].fetch[1]: no shell fills in '${HOME}'; write the"),
+        (16, "    fetch: [cat, $HOME]", "16:18: ground_in[0].fetch[1]: no shell fills in '$HOME'; write the value out"),
+        (16, "    fetch: [cat, $(pwd)/x]", "16:18: ground_in[0].fetch[1]: no shell fills in '$(pwd)'"),
+        (16, "    fetch: [cat, ~/notes.md]", "16:18: ground_in[0].fetch[1]: no shell fills in '~/'"),
         (16, "    fetch: ['kpack pack']", "16:13: ground_in[0].fetch[0]: no program is called 'kpack pack'"),
     ],
 )
@@ -229,6 +272,14 @@ def test_a_likely_mistake_is_warned_of_and_conforms(tmp_path: Path, line: int, t
     assert report.oks
     assert any(warn.startswith(f"{path}:{expected}") for warn in report.warns), report.warns
     CapabilityConfig.load(path)
+
+
+@pytest.mark.parametrize(
+    "fetch", ["[sh, -c, 'cat $HOME/x']", "[jq, '.a as $x | $x']", "[cat, 'a{capability}b']", "[awk, '{print $1}']"]
+)
+def test_what_only_looks_like_a_mistake_is_not_warned_of(tmp_path: Path, fetch: str) -> None:
+    (tmp_path / "actor-agentic-context.yaml").write_text(broken(16, f"    fetch: {fetch}"))
+    assert (lint(tmp_path).errors, lint(tmp_path).warns) == ([], [])
 
 
 def test_another_context_is_warned_of_as_unmigrated_and_refused_to_run(tmp_path: Path) -> None:

@@ -64,6 +64,14 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> Non
     assert lint(tmp_path).errors == []
 
 
+@pytest.mark.parametrize(
+    "name", ["actor-agentic-context.yml", "actor_agentic_context.yaml", "Actor-Agentic-Context.yaml"]
+)
+def test_a_sidecar_under_nearly_its_name_is_to_be_renamed(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(SOUND)
+    assert lint(tmp_path).errors == [f"{tmp_path / SIDECAR}: no such file; rename {name} to {SIDECAR}"]
+
+
 def test_a_folder_without_the_file_says_what_to_create(tmp_path: Path) -> None:
     expected = f"{tmp_path / SIDECAR}: no such file; create {SIDECAR} there; README shows one to start from"
     assert lint(tmp_path).errors == [expected]

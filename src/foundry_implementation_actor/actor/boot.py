@@ -14,6 +14,7 @@ from papeete_actor_synchronous_messaging.actor import Actor, Refusal
 
 from foundry_implementation_actor.actor.engine import ClaudeCodeEngine
 from foundry_implementation_actor.actor.handler import make_implement_task
+from foundry_implementation_actor.actor.task_file import advice
 from foundry_implementation_actor.definition import conformance
 from foundry_implementation_actor.definition.cards import CARDS, missing
 from foundry_implementation_actor.definition.render import render_cards
@@ -67,7 +68,7 @@ def answer_once(
         with _stopped_by_signals(engine):
             return dict(actor.receive(verb=_VERBS[door], door=door.value, payload=dict(payload), from_="command-line"))
     except Refusal as refusal:
-        raise _cause(refusal) from refusal
+        raise _advised(_cause(refusal), payload) from refusal
 
 
 @contextlib.contextmanager
@@ -88,6 +89,12 @@ def _stopped_by_signals(engine: ClaudeCodeEngine) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _advised(error: ActorError, payload: Mapping[str, Any]) -> ActorError:
+    if error.hint or error.code is not Code.BAD_REQUEST:
+        return error
+    return ActorError(error.code, error.message, hint=advice(payload), where=error.where)
 
 
 def _cause(refusal: BaseException) -> ActorError:

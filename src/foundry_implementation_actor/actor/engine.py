@@ -97,6 +97,13 @@ class ClaudeCodeEngine:
             told = _redacted(error, journal.redact)
             raise EngineError(str(told)) from told
 
+    def lacks(self) -> list[str]:
+        """What this host lacks for a run, a line each with what mends it; empty when a run could be made.
+
+        Asks what a run asks before its session; with images on that takes up to 20 seconds.
+        """
+        return [self._shop.journal.redact(str(missing)) for missing in self._shop.lacks()]
+
     def stop(self) -> None:
         """End every session and command in flight; their callers are told that the actor is stopping."""
         self._shop.stop.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -22,12 +23,12 @@ from foundry_implementation_actor.actor.fitness import (
     state_folder,
     temporary_folder,
 )
-from foundry_implementation_actor.actor.settings import PASSED_ON, Settings
+from foundry_implementation_actor.actor.script_file import script_in
+from foundry_implementation_actor.actor.settings import PASSED_ON, Settings, wrong_in
 from foundry_implementation_actor.actor.variables import Variable
 from foundry_implementation_actor.definition import conformance
 from foundry_implementation_actor.delivery.images.buildctl import Buildctl
-from foundry_implementation_actor.domain.error import ActorError, ConfigError, SettingsError
-from foundry_implementation_actor.engines.script import read_script
+from foundry_implementation_actor.domain.error import ActorError, ConfigError
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
 from foundry_implementation_actor.sidecar.lint import lint
 from foundry_implementation_actor.sidecar.load import folder_of
@@ -69,14 +70,12 @@ def readable_settings(environ: Mapping[str, str]) -> Settings:
 
 def unusable(environ: Mapping[str, str]) -> Iterator[Finding]:
     """Each variable whose value is refused; one good word when there is none."""
-    try:
-        Settings.from_env(environ)
-    except SettingsError as error:
-        for line in str(error).splitlines():
-            name, _, seen = line.partition(" ")
-            yield Finding(name, State.MISSING, seen, f"set or unset {name}")
-        return
-    yield Finding("settings", State.OK, "every variable that is set can be used")
+    wrong = wrong_in(environ)
+    for what, write in wrong:
+        name, _, seen = what.partition(" ")
+        yield Finding(name, State.MISSING if seen.startswith("is not set") else State.WRONG, seen, write)
+    if not wrong:
+        yield Finding("settings", State.OK, "every variable that is set can be used")
 
 
 def engine(settings: Settings) -> Iterator[Finding]:
@@ -121,9 +120,11 @@ def _script(settings: Settings) -> Finding:
     if place is None:
         return Finding("script", State.MISSING, "no session can be played", "set SESSION_SCRIPT to a script")
     try:
-        script = read_script(place.read_text("utf-8"), str(place))
-    except (OSError, UnicodeDecodeError, ActorError) as error:
-        return Finding("script", State.MISSING, str(error), "correct the file, or SESSION_SCRIPT")
+        script = script_in(place)
+    except ActorError as error:
+        seen = f"{error.where}: {error.message}" if error.where else error.message
+        state = State.WRONG if os.path.exists(place) else State.MISSING  # noqa: PTH110 - raises for no path at all
+        return Finding("script", state, seen, error.hint or "correct the file, or SESSION_SCRIPT")
     return Finding("script", State.OK, f"{place}: {len(script.sessions)} sessions")
 
 
@@ -162,13 +163,13 @@ def _builder(settings: Settings) -> Finding:
 
 def _instance(folder: Path, settings: Settings) -> Iterator[Finding]:
     report = lint(folder).joined(conformance.check(folder_of(folder)))
-    for lines, state in ((report.oks, State.OK), (report.warns, State.WARNING), (report.errors, State.MISSING)):
+    for lines, state in ((report.oks, State.OK), (report.warns, State.WARNING), (report.errors, State.WRONG)):
         yield from (Finding("instance", state, line) for line in lines)
     try:
         config = CapabilityConfig.load(folder)
     except ConfigError as error:
         if report.ok:  # what lint only warns of, such as a sidecar for another release
-            yield Finding("instance", State.MISSING, f"it cannot be run: {error}")
+            yield Finding("instance", State.WRONG, f"it cannot be run: {error}")
     else:
         yield from _fetchers(config, settings)
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from foundry_implementation_actor.domain.command import Command, Completed
 from foundry_implementation_actor.domain.error import ActorError
 from foundry_implementation_actor.system.process import run_contained
+from foundry_implementation_actor.system.release import install
 
 OLDEST_GIT = (2, 32)
 """Since then GIT_CONFIG_GLOBAL switches a user's configuration off; checkout.workers came with it."""
@@ -46,6 +47,7 @@ class State(StrEnum):
     OK = "ok"
     WARNING = "warning"
     MISSING = "missing"
+    WRONG = "wrong"
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,11 @@ class Finding:
     state: State
     seen: str
     mend: str = ""
+
+    @property
+    def stops(self) -> bool:
+        """Whether no run can be made before it is mended."""
+        return self.state in {State.MISSING, State.WRONG}
 
 
 def python() -> Finding:
@@ -115,7 +122,7 @@ def serving() -> Finding:
     if not absent:
         return Finding("serve extra", State.OK, "installed")
     seen = f"{' and '.join(absent)} not installed: `serve` and `demo` cannot start, `implement` and `assess` can"
-    return Finding("serve extra", State.WARNING, seen, "pip install 'foundry-implementation-actor[serve]'")
+    return Finding("serve extra", State.WARNING, seen, install("serve"))
 
 
 def state_folder(state: Path) -> Finding:

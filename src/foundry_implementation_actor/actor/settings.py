@@ -21,11 +21,13 @@ from foundry_implementation_actor.actor.variables import (
     count,
     location,
     plain,
+    refused,
     registry,
     secret,
     switch,
     unchanged,
 )
+from foundry_implementation_actor.domain.document import Wrong
 from foundry_implementation_actor.domain.error import SettingsError
 from foundry_implementation_actor.domain.run import Budget, Door
 
@@ -106,16 +108,11 @@ class Settings:
             SettingsError: naming every variable whose value cannot be used, one a line.
         """
         environ = os.environ if environ is None else environ
-        values: dict[str, Any] = {}
-        wrong: list[str] = []
-        for name, variable in _DECLARED.items():
-            try:
-                values.update(variable.value_in(environ, name))
-            except ValueError as error:
-                wrong.append(f"{variable.name} {error}")
-        wrong += _contradictions(values)
+        values, wrong = _read(environ)
+        if len(wrong) == 1:
+            raise SettingsError(wrong[0].what, hint=wrong[0].write)
         if wrong:
-            raise SettingsError("\n".join(wrong))
+            raise SettingsError("\n".join(f"{what}; {write}" for what, write in wrong))
         values["passed_on"] = {name: environ[name] for name in PASSED_ON if environ.get(name)}
         if "state" not in values:
             values["state"] = _default_state(environ)
@@ -193,18 +190,36 @@ def _default_state(environ: Mapping[str, str]) -> Path:
     try:
         home = Path(environ.get("HOME") or Path.home())
     except RuntimeError as error:
-        raise SettingsError("ACTOR_STATE is not set and this user has no home directory; name a directory") from error
+        said = "ACTOR_STATE is not set and this user has no home directory"
+        raise SettingsError(said, hint="set ACTOR_STATE to a directory") from error
     return home / ".local" / "state" / _STATE_FOLDER
 
 
-def _contradictions(values: Mapping[str, Any]) -> list[str]:
+def wrong_in(environ: Mapping[str, str]) -> list[Wrong]:
+    """Every variable that cannot be used: its name and what is wrong with it, and what to do."""
+    return _read(environ)[1]
+
+
+def _read(environ: Mapping[str, str]) -> tuple[dict[str, Any], list[Wrong]]:
+    values: dict[str, Any] = {}
+    wrong: list[Wrong] = []
+    for name, variable in _DECLARED.items():
+        try:
+            values.update(variable.value_in(environ, name))
+        except ValueError as error:
+            wrong.append(refused(variable.name, str(error)))
+    return values, wrong + _contradictions(values)
+
+
+def _contradictions(values: Mapping[str, Any]) -> list[Wrong]:
     wrong = []
     if values.get("session_engine") == "scripted" and not values.get("session_script"):
-        wrong.append("SESSION_SCRIPT is not set, and SESSION_ENGINE=scripted plays that file; name it")
+        said = "SESSION_SCRIPT is not set, and SESSION_ENGINE=scripted plays that file"
+        wrong.append(Wrong(said, "set SESSION_SCRIPT to a script"))
     metered = [_DECLARED[name].name for name in ("api_key", "auth_token") if values.get(name)]
     if values.get("oauth_token") and metered and values.get("billing") != "metered":
-        wrong.append(
-            f"CLAUDE_CODE_OAUTH_TOKEN and {' and '.join(metered)} are both set, and sessions would silently be billed "
-            f"to the metered account; unset {' and '.join(metered)}, or set BILLING=metered if that is what you want"
-        )
+        names = " and ".join(metered)
+        said = f"CLAUDE_CODE_OAUTH_TOKEN and {names} are both set, and sessions would silently be billed "
+        write = f"unset {names}, or set BILLING=metered if that is what you want"
+        wrong.append(Wrong(f"{said}to the metered account", write))
     return wrong

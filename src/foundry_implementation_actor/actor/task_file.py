@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.domain.event import clip
 from foundry_implementation_actor.domain.task import MAX_TASK_BYTES
 from foundry_implementation_actor.system.yaml_values import read_values
 
-_FIELDS = "task_id, title, definition_of_done and, where they apply, acceptance_surface, context, remediation_context"
+_TEXTS = ("task_id", "title", "context", "remediation_context")
+FIELDS = ("task_id", "title", "definition_of_done", "acceptance_surface", "context", "remediation_context")
+_FORM = f"{', '.join(FIELDS[:3])} and, where they apply, {', '.join(FIELDS[3:])}"
+_SHOWN = 40
 
 
 def read_task_file(name: str) -> dict[str, Any]:
@@ -22,8 +28,26 @@ def read_task_file(name: str) -> dict[str, Any]:
     where = "stdin" if name == "-" else name
     task = read_values(_read(name, where), where).root
     if not isinstance(task, dict):
-        raise ActorError(Code.BAD_REQUEST, "holds no task", hint=f"write an object with {_FIELDS}", where=where)
+        raise ActorError(Code.BAD_REQUEST, "holds no task", hint=f"write an object with {_FORM}", where=where)
+    if "payload" in task:
+        said = "holds the whole body of an HTTP request"
+        raise ActorError(Code.BAD_REQUEST, said, hint="give the payload's fields alone", where=where)
     return task
+
+
+def advice(payload: Mapping[str, Any]) -> str:
+    """What to do about a payload that was refused at the door."""
+    found = [_instead_of(str(name)) for name in payload if name not in FIELDS]
+    given = {name: payload[name] for name in _TEXTS if name in payload}
+    done = payload.get("definition_of_done")
+    given |= {f"definition_of_done[{at}]": item for at, item in enumerate(done if isinstance(done, list) else ())}
+    found += [f"put the value of {name} in quotes" for name, value in given.items() if isinstance(value, int | float)]
+    return "; ".join(dict.fromkeys(found)) or "correct the task and ask again"
+
+
+def _instead_of(name: str) -> str:
+    near = get_close_matches(name.lower().replace("-", "_"), FIELDS, n=1)
+    return f"did you mean `{near[0]}` instead of `{clip(name, _SHOWN)}`?" if near else f"the fields are {_FORM}"
 
 
 def _read(name: str, where: str) -> str:

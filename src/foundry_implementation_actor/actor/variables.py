@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from foundry_implementation_actor.domain.document import Wrong
+
 Read = Callable[[str], Any]
 
 _SHOWN = 60
@@ -133,6 +135,15 @@ def registry(text: str) -> str | None:
 def shown(text: str) -> str:
     """A value as it stands in a message: quoted, with what is too long cut off."""
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+
+
+def refused(name: str, said: str) -> Wrong:
+    """A reader's refusal of the variable of this name, apart from what to do about it."""
+    if said.startswith("must be "):
+        legal = said.removeprefix("must be ").partition(", not ")[0]
+        return Wrong(f"{name} {said}", f"set {name} to {legal}, or unset it")
+    what, _, write = said.partition("; ")
+    return Wrong(f"{name} {what}", write or f"correct or unset {name}")
 
 
 def _has_place(scheme: str, hostname: str | None, path: str) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 
+from foundry_implementation_actor.actor.script_file import script_in
 from foundry_implementation_actor.actor.settings import Settings
 from foundry_implementation_actor.delivery.images.buildctl import Buildctl
 from foundry_implementation_actor.domain.capability import Capability
@@ -11,7 +13,6 @@ from foundry_implementation_actor.domain.error import ActorError, Code, Settings
 from foundry_implementation_actor.domain.run import Door
 from foundry_implementation_actor.engines.claude_code import ClaudeCode
 from foundry_implementation_actor.engines.port import Engine
-from foundry_implementation_actor.engines.script import read_script
 from foundry_implementation_actor.engines.scripted import Scripted
 from foundry_implementation_actor.judges.boundary import ChangeLimits
 from foundry_implementation_actor.runs.workshop import PushRight, Workshop
@@ -60,7 +61,7 @@ def workshop(
         fetcher=Fetcher(tools, settings.fetch_timeout_s, stop),
         credentials={**settings.model_environment(), **_open_proxies(settings)},
         builder=_builder(settings),
-        check_engine=lambda: _check_engine(settings, claude_bin),
+        engine_lacks=lambda: tuple(_engine_lacks(settings, claude_bin)),
         finds_secret=finder(settings.secrets()),
         journal=Journal(sink, redactor(settings.secrets())),
         stop=stop,
@@ -73,11 +74,7 @@ def _engine(settings: Settings, claude_bin: str) -> Engine:
     if settings.session_engine == "claude-code":
         return ClaudeCode(claude_bin)
     assert settings.session_script is not None, "Settings.from_env refuses a scripted engine without a script"
-    try:
-        text = settings.session_script.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"SESSION_SCRIPT cannot be read: {error}", where=str(settings.session_script)) from error
-    return Scripted(read_script(text, str(settings.session_script)))
+    return Scripted(script_in(settings.session_script))
 
 
 def _builder(settings: Settings) -> Buildctl | None:
@@ -89,15 +86,15 @@ def _builder(settings: Settings) -> Buildctl | None:
     return Buildctl(settings.image_registry, settings.buildkit_host, environment)
 
 
-def _check_engine(settings: Settings, claude_bin: str) -> None:
+def _engine_lacks(settings: Settings, claude_bin: str) -> Iterator[ActorError]:
     if settings.session_engine != "claude-code":
         return
     if shutil.which(claude_bin, path=settings.path) is None:
         hint = "install it with: npm install -g @anthropic-ai/claude-code"
-        raise ActorError(Code.UNFIT, f"the program {claude_bin!r} was not found", hint=hint)
+        yield ActorError(Code.UNFIT, f"the program {claude_bin!r} was not found", hint=hint)
     if not settings.model_credential:
         hint = "set CLAUDE_CODE_OAUTH_TOKEN (from: claude setup-token), or ANTHROPIC_API_KEY to be billed by use"
-        raise ActorError(Code.UNFIT, "there is no login for the model", hint=hint)
+        yield ActorError(Code.UNFIT, "there is no login for the model", hint=hint)
 
 
 def _open_proxies(settings: Settings) -> dict[str, str]:

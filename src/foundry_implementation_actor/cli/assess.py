@@ -28,8 +28,9 @@ _SAID = ("because", "commitment")
 def assess(folder: Path, task: str, as_json: bool) -> int:
     """Ask whether a task's acceptance surface can be delivered; writes nothing.
 
-    FOLDER holds the sidecar. The task file has an acceptance_surface: a list of
-    expectations, each an object with at least an id.
+    FOLDER holds the sidecar. The task file has a task_id, a title, a
+    definition_of_done (a list of texts) and an acceptance_surface: a list of
+    expectations, each an object with at least an id. All four are required.
     """
     reply = answer(OneRequest(Door.ASSESS, folder, task, as_json=as_json, images=False))
     if not as_json:

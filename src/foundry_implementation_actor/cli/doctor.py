@@ -23,9 +23,10 @@ Examples:
   foundry-implementation-actor doctor --json
 
 \b
-Exit codes: 0 a run could be made now (warnings allowed), 3 something is missing.
+Exit codes: 0 a run could be made now (warnings allowed), 3 something is missing
+or wrong.
 """
-_COLORS = {State.OK: "green", State.WARNING: "yellow", State.MISSING: "red"}
+_COLORS = {State.OK: "green", State.WARNING: "yellow", State.MISSING: "red", State.WRONG: "red"}
 _UNUSABLE = "(cannot be used)"
 _SHOWN = 60
 
@@ -42,7 +43,7 @@ def doctor(folder: Path | None, as_json: bool) -> int:
     redact = redactor(readable_settings(environ).secrets())
     findings = [replace(finding, seen=redact(finding.seen)) for finding in examine(environ, folder)]
     settings = _settings(environ, redact)
-    fit = all(finding.state is not State.MISSING for finding in findings)
+    fit = not any(finding.stops for finding in findings)
     if as_json:
         table = {"fit": fit, "findings": [asdict(finding) for finding in findings], "settings": settings}
         click.echo(json.dumps(table, ensure_ascii=True))
@@ -80,8 +81,7 @@ def _show(findings: list[Finding], settings: list[dict[str, str]]) -> None:
     click.secho("\nSettings: environment variables, read once at the start", bold=True)
     for row in settings:
         click.echo(_row(row))
-    missing = sum(finding.state is State.MISSING for finding in findings)
-    click.secho(f"\n{_verdict(missing)}", bold=True)
+    click.secho(f"\n{_verdict(sum(finding.stops for finding in findings))}", bold=True)
 
 
 def _row(row: Mapping[str, str]) -> str:
@@ -90,10 +90,10 @@ def _row(row: Mapping[str, str]) -> str:
     return f"  {row['name']:<24} {_cut(value):<24} {row['what']}{default}"
 
 
-def _verdict(missing: int) -> str:
-    if not missing:
+def _verdict(stops: int) -> str:
+    if not stops:
         return "A run could be made now."
-    return f"No run can be made now: {missing} thing{'s are' if missing > 1 else ' is'} missing."
+    return f"No run can be made now: {stops} thing{'s are' if stops > 1 else ' is'} missing or wrong."
 
 
 def _line(text: str) -> str:

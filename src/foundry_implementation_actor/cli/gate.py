@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import click
 
-from foundry_implementation_actor.cli.gate_demo import demo
-from foundry_implementation_actor.cli.gate_keep import abandon, doctor, log, recover, status
-from foundry_implementation_actor.cli.gate_land import batch, edit, implement, make
-from foundry_implementation_actor.cli.gate_look import read, test
+from foundry_implementation_actor.cli.main import Entry, LazyGroup
 
 _EPILOG = """\b
 Examples:
@@ -22,14 +19,32 @@ Exit codes: 0 landed (or done), 1 refused, 2 a mistake in what was asked,
 """
 
 
-@click.group(epilog=_EPILOG)
+COMMANDS = {
+    "make": Entry("gate_land", "make", "Make a plugin, a class or a test that bodies can land in.", "gate"),
+    "implement": Entry("gate_land", "implement", "Land the whole body of a class, if the judges let it.", "gate"),
+    "edit": Entry("gate_land", "edit", "Replace parts of a class, if the judges let it.", "gate"),
+    "batch": Entry("gate_land", "batch", "Land several bodies together, or none of them.", "gate"),
+    "read": Entry("gate_look", "read", "Print the text of a class; its digest goes to stderr.", "gate"),
+    "test": Entry("gate_look", "test", "Run a class's own test on the text that stands.", "gate"),
+    "status": Entry("gate_keep", "status", "List the bodies that are staged and not finished.", "gate"),
+    "abandon": Entry("gate_keep", "abandon", "Drop what is staged for a class.", "gate"),
+    "recover": Entry("gate_keep", "recover", "Undo what a killed process left half done.", "gate"),
+    "log": Entry("gate_keep", "log", "Show the latest attempts: when, what, and what came of it.", "gate"),
+    "doctor": Entry("gate_keep", "doctor", "Say which app this is, and what mends what it lacks.", "gate"),
+    "demo": Entry("gate_demo", "demo", "See a test land, a fake refused by it, and the real body land.", "gate"),
+}
+
+
+class _Gate(LazyGroup):
+    """The commands of the gate, each imported when it is called: most need the `gate` extra."""
+
+    table = COMMANDS
+
+
+@click.group(cls=_Gate, epilog=_EPILOG)
 def gate() -> None:
     """Land class bodies that were judged, whole, or leave no trace.
 
     A body is parsed, linked and run against its class's own test before it
     replaces anything. The answer says what nobody could judge.
     """
-
-
-for command in (make, implement, edit, batch, read, test, status, abandon, recover, log, doctor, demo):
-    gate.add_command(command)

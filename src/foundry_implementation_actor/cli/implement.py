@@ -29,7 +29,9 @@ in what was asked, 3 this host is not fit, 130 interrupted.
 def implement(folder: Path, task: str, as_json: bool, no_images: bool) -> int:
     """Turn one task into one pushed branch, or say why not.
 
-    FOLDER holds the sidecar. Settings come from the environment, as for serve.
+    FOLDER holds the sidecar. The task file has a task_id, a title and a
+    definition_of_done (a list of texts); all three are required. Settings come
+    from the environment, as for serve.
     """
     reply = answer(OneRequest(Door.IMPLEMENT, folder, task, as_json=as_json, images=not no_images))
     if not as_json:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
 from foundry_implementation_actor.definition.cards import CARDS, missing
 from foundry_implementation_actor.domain.error import EXIT_DELIVERED, EXIT_REFUSED
-from foundry_implementation_actor.domain.report import Report
+from foundry_implementation_actor.domain.report import Detail, Report
 from foundry_implementation_actor.sidecar.lint import lint as lint_sidecar
 from foundry_implementation_actor.sidecar.load import folder_of
 
@@ -36,7 +36,8 @@ def lint(folder: Path, as_json: bool) -> int:
     """
     report = lint_sidecar(folder).joined(_cards(folder))
     if as_json:
-        click.echo(json.dumps({"ok": report.ok, **asdict(report)}, ensure_ascii=True))
+        found = {"warnings": _parts(report, report.warns), "errors": _parts(report, report.errors)}
+        click.echo(json.dumps({"ok": report.ok, "oks": report.oks, **found}, ensure_ascii=True))
     else:
         _print(report)
     return EXIT_DELIVERED if report.ok else EXIT_REFUSED
@@ -49,6 +50,11 @@ def _cards(folder: Path) -> Report:
     from foundry_implementation_actor.definition import conformance  # noqa: PLC0415 - 60 ms, where cards exist only
 
     return conformance.check(beside)
+
+
+def _parts(report: Report, lines: list[str]) -> list[dict[str, Any]]:
+    """Each line with its parts; one about the cards has no more than its text."""
+    return [{"text": line, **report.details.get(line, Detail(message=line))._asdict()} for line in lines]
 
 
 def _print(report: Report) -> None:

@@ -6,12 +6,13 @@ is called, so that `--help` costs little more than the interpreter.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import re
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import click
@@ -37,11 +38,12 @@ is not fit, 4 a bug, 130 interrupted. `fia` is a short name of the command.
 
 
 class Entry(NamedTuple):
-    """Where a command lives, and its line in the list of commands."""
+    """Where a command lives, its line in the list of commands, and the extra that it cannot be imported without."""
 
     module: str
     attribute: str
     summary: str
+    extra: str = ""
 
 
 COMMANDS = {
@@ -59,18 +61,21 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A group that lists its commands from the table and imports the one that is called."""
+    """A group that lists its commands from a table and imports the one that is called."""
+
+    table: Mapping[str, Entry] = COMMANDS
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """The names of the commands, in the table's order."""
-        return list(COMMANDS)
+        return list(self.table)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, imported now, or None."""
-        entry = COMMANDS.get(cmd_name)
+        entry = self.table.get(cmd_name)
         if entry is None:
             return None
-        module = importlib.import_module(f"foundry_implementation_actor.cli.{entry.module}")
+        with needing(entry.extra, cmd_name):
+            module = importlib.import_module(f"foundry_implementation_actor.cli.{entry.module}")
         command = getattr(module, entry.attribute)
         assert isinstance(command, click.Command), "a command is a click command"
         return command
@@ -78,7 +83,25 @@ class LazyGroup(click.Group):
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands from the table, importing none of them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+            formatter.write_dl([(name, entry.summary) for name, entry in self.table.items()])
+
+
+@contextlib.contextmanager
+def needing(extra: str, command: str) -> Iterator[None]:
+    """Say what to install when an import of this command fails for a module of this extra.
+
+    Raises:
+        ActorError: UNFIT, naming the module.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not extra or (error.name or "").startswith("foundry_implementation_actor"):
+            raise
+        from foundry_implementation_actor.system.release import install  # noqa: PLC0415 - 50 ms, needed here only
+
+        said = f"`{command}` needs the module {error.name}, which is not installed"
+        raise ActorError(Code.UNFIT, said, hint=install(extra)) from error
 
 
 def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -127,7 +150,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    color = False if os.environ.get("NO_COLOR") else None
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    color = False if plain else None
     words = sys.argv[1:] if argv is None else list(argv)
     try:
         # Not group.main(): it turns a reader that went away into exit code 1, which here means refused.

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
 import click
 
-from foundry_implementation_actor.cli.gate_answer import open_gate
-from foundry_implementation_actor.cli.main import PACKAGE
-from foundry_implementation_actor.domain.error import EXIT_DELIVERED, ActorError, Code
+from foundry_implementation_actor.cli.main import PACKAGE, needing
+from foundry_implementation_actor.domain.error import EXIT_DELIVERED
 
 _EPILOG = """\b
 Examples:
@@ -19,7 +18,7 @@ Examples:
   foundry-implementation-actor mcp
 
 \b
-Exit codes: 0 the client went away, 3 the MCP library is not installed.
+Exit codes: 0 the client went away, 3 the `gate` extra is not installed.
 """
 
 
@@ -30,13 +29,15 @@ Exit codes: 0 the client went away, 3 the MCP library is not installed.
 def mcp(app: Path | None) -> int:
     """Offer the landing gate to a coding agent: make, implement, edit, read, test, status.
 
-    Speaks the Model Context Protocol on stdin and stdout.
+    Speaks the Model Context Protocol on stdin and stdout. Keeps ty and pytest
+    ready between calls; they end with it.
     """
-    if importlib.util.find_spec("mcp") is None:
-        hint = f"pip install '{PACKAGE}[gate]'"
-        raise ActorError(Code.UNFIT, "the MCP library is not installed", hint=hint)
-    from foundry_implementation_actor.mcp_server.server import serve  # noqa: PLC0415 - optional, and slow to import
+    with needing("gate", "mcp"):
+        from foundry_implementation_actor.cli.gate_answer import open_gate  # noqa: PLC0415 - optional
+        from foundry_implementation_actor.gate.warm import Warm  # noqa: PLC0415 - optional
+        from foundry_implementation_actor.mcp_server.server import serve  # noqa: PLC0415 - optional, and slow to import
 
     root = Path(os.path.realpath(app or Path.cwd()))
-    serve(lambda: open_gate(root, as_json=True), version(PACKAGE))
+    with Warm() as warm:
+        serve(lambda: replace(open_gate(root, as_json=True), isolated=warm.isolated), version(PACKAGE))
     return EXIT_DELIVERED

@@ -14,6 +14,9 @@ _EPILOG = """\b
 Examples:
   foundry-implementation-actor render-cards
   foundry-implementation-actor render-cards path/to/use
+
+\b
+Exit codes: 0 written, 2 the sidecar cannot be used, or the folder not written to.
 """
 
 

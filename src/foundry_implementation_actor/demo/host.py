@@ -31,7 +31,7 @@ def check_host(engine: str, environ: Mapping[str, str], path: str) -> None:
         ActorError: UNFIT with the first thing that is missing and what mends it.
     """
     for finding in _needed(engine, environ, path):
-        if finding.state is State.MISSING or (finding.subject == "serve extra" and finding.state is not State.OK):
+        if finding.stops or (finding.subject == "serve extra" and finding.state is not State.OK):
             raise ActorError(Code.UNFIT, f"{finding.subject}: {finding.seen}", hint=finding.mend)
 
 

@@ -35,9 +35,10 @@ class ScriptedSession:
 
 @dataclass(frozen=True)
 class Script:
-    """The sessions of a script, in its order."""
+    """The sessions of a script, in its order, and what errors call it."""
 
     sessions: tuple[ScriptedSession, ...]
+    where: str = ""
 
     def session_for(self, door: Door, task: str, *, remediation: bool) -> ScriptedSession | None:
         """The first session that answers such an order, or None."""
@@ -56,7 +57,7 @@ def read_script(text: str, where: str) -> Script:
         raise ActorError(Code.BAD_REQUEST, "\n".join(wrong))
     sessions = document.get(("sessions",))
     assert isinstance(sessions, list), "a script without errors has its sessions"
-    return Script(tuple(_session(item) for item in sessions))
+    return Script(tuple(_session(item) for item in sessions), where)
 
 
 def _session(item: dict[str, Any]) -> ScriptedSession:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from foundry_implementation_actor.domain.command import Command
+from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.engines.claude_code import TOOLS
 from foundry_implementation_actor.engines.port import OUTPUT_LIMIT, TIMEOUT_S, SessionOrder, StreamEvent
 from foundry_implementation_actor.engines.script import Script
@@ -37,7 +38,11 @@ class Scripted:
         return b""
 
     def command(self, order: SessionOrder, secret_fd: int | None) -> Command:  # noqa: ARG002 - as above
-        """The player's argv and environment; the chosen session's steps on stdin."""
+        """The player's argv and environment; the chosen session's steps on stdin.
+
+        Raises:
+            ActorError: UNFIT when no session of the script answers the order.
+        """
         given = {"tools": TOOLS[order.door].split(","), "steps": self._steps(order)}
         return Command(
             argv=(sys.executable, "-I", "-S", _PLAYER),
@@ -60,5 +65,5 @@ class Scripted:
         if session is not None:
             return list(session.steps)
         asked = f"{order.door} of task {order.task_id!r}" + (" with remediation" if order.remediation else "")
-        lacking = {"text": f"the script has no session for {asked}", "is_error": True, "subtype": "error_no_session"}
-        return [{"result": lacking}]
+        hint = "add one to the script, or name another with SESSION_SCRIPT, and start the actor again"
+        raise ActorError(Code.UNFIT, f"the script has no session for {asked}", hint=hint, where=self.script.where)

@@ -5,21 +5,24 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from foundry_implementation_actor.domain.app import App
-from foundry_implementation_actor.domain.command import Command, Completed
+from foundry_implementation_actor.domain.command import Command, Completed, Ended
 from foundry_implementation_actor.domain.error import ActorError
 from foundry_implementation_actor.gate.limits import limited, missing_program, private
-from foundry_implementation_actor.system.process import run_contained
+from foundry_implementation_actor.system.process import Stop, run_contained
 
-_HOME = "/tmp/home"  # noqa: S108 - inside of the sandbox, where /tmp is private
-_TMP_BYTES = 256 * 1024 * 1024
+HOME = "/tmp/home"  # noqa: S108 - inside of the sandbox, where /tmp is private
+TMP_BYTES = 256 * 1024 * 1024
+"""What a private folder may hold."""
+
 # Sockets of the host's daemons lie in /run; what is needed to resolve names does too.
 _HIDDEN = ("/tmp", "/var/tmp")  # noqa: S108
 _HIDDEN_WITHOUT_NETWORK = (*_HIDDEN, "/run")
@@ -28,50 +31,53 @@ _SELF_CHECK = 'cat body; (echo wrote >body) 2>/dev/null; (echo wrote >beside) 2>
 
 
 class Sandbox:
-    """A `Run`: every command gets namespaces of its own, and nothing of it outlives them."""
+    """A `Run`: every command gets namespaces of its own, and nothing of it outlives them.
+
+    Once `stop` is set, a command that runs is ended and no other is started.
+    """
 
     note = ""
 
-    def __init__(self, app: App, files: Mapping[str, bytes]) -> None:
+    def __init__(self, app: App, files: Mapping[str, bytes], stop: Stop | None = None) -> None:
         self._app = app
-        self._files = files
+        self.files = files
+        self.stop = stop or Stop()
         self._bwrap = shutil.which("bwrap") or "bwrap"
 
     def __call__(self, command: Command, *, original: bool = False) -> Completed:
         absent = missing_program(command)
         if absent is not None:
             return absent
-        files = {} if original else self._files
+        if self.stop.is_set():
+            return Completed(command.argv, -signal.SIGKILL, b"", b"", Ended.STOPPED, 0.0)
+        files = {} if original else self.files
         with ExitStack() as open_files:
-            bound = {path: open_files.enter_context(_readable(content)) for path, content in files.items()}
-            isolated = replace(
-                command,
-                argv=(self._bwrap, *self._view(command), *self._bindings(bound), *limited(command.argv)),
-                env=private(command.env, _HOME),
-                pass_fds=(*command.pass_fds, *bound.values()),
-            )
-            return replace(run_contained(isolated), argv=command.argv)
+            bound = {path: open_files.enter_context(readable(content)) for path, content in files.items()}
+            return replace(run_contained(self.isolated(command, bound), self.stop), argv=command.argv)
+
+    def isolated(self, command: Command, bound: Mapping[str, int] | None = None) -> Command:
+        """The command that runs another in isolation; `bound` are descriptors of contents by their paths."""
+        bound = bound or {}
+        return replace(
+            command,
+            argv=(self._bwrap, *self._view(command), *self._bindings(bound), *limited(command.argv)),
+            env=private(command.env, HOME),
+            pass_fds=(*command.pass_fds, *bound.values()),
+        )
 
     def _view(self, command: Command) -> list[str]:
         view = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-        hidden = _HIDDEN if self._app.network else _HIDDEN_WITHOUT_NETWORK
-        for folder in filter(os.path.isdir, hidden):
-            view += ["--size", str(_TMP_BYTES), "--tmpfs", folder]
-        for folder in _needed(self._app, command):
-            if folder.startswith(tuple(f"{place}/" for place in hidden)):
-                view += ["--ro-bind", folder, folder]
-        view += ["--dir", _HOME, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL"]
+        for folder in hidden(self._app):
+            view += ["--size", str(TMP_BYTES), "--tmpfs", folder]
+        for folder in needed(self._app, command):
+            view += ["--ro-bind", folder, folder]
+        view += ["--dir", HOME, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL"]
         if not self._app.network:
             view.append("--unshare-net")
         return [*view, "--die-with-parent", "--new-session", "--chdir", str(command.cwd)]
 
     def _bindings(self, bound: Mapping[str, int]) -> list[str]:
-        bindings = []
-        # Compiled code of the original may pass for the candidate's: same size, same second.
-        for folder in sorted({os.path.dirname(path) for path in bound}):  # noqa: PTH120 - stays a text
-            compiled = self._app.root / folder / "__pycache__"
-            if compiled.is_dir() and not compiled.is_symlink():
-                bindings += ["--tmpfs", str(compiled)]
+        bindings = [word for folder in emptied(self._app, bound) for word in ("--tmpfs", folder)]
         for path, descriptor in bound.items():
             bindings += ["--perms", "0644", "--ro-bind-data", str(descriptor), str(self._app.root / path)]
         return bindings
@@ -99,7 +105,7 @@ def self_check() -> str:
 
 
 @contextlib.contextmanager
-def _readable(content: bytes) -> Iterator[int]:
+def readable(content: bytes) -> Iterator[int]:
     """A descriptor that reads as `content` from its beginning."""
     descriptor = os.memfd_create("body")
     try:
@@ -111,8 +117,14 @@ def _readable(content: bytes) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _needed(app: App, command: Command) -> list[str]:
-    """The folders that a command needs although they may lie below one that is hidden; outermost first."""
+def hidden(app: App) -> list[str]:
+    """The folders of the host that a command sees empty, and may write to."""
+    return list(filter(os.path.isdir, _HIDDEN if app.network else _HIDDEN_WITHOUT_NETWORK))
+
+
+def needed(app: App, command: Command) -> list[str]:
+    """The folders below a hidden one that a command needs all the same; outermost first."""
+    below = tuple(f"{place}/" for place in hidden(app))
     needed = {str(app.root), str(Path(__file__).parents[1]), sys.prefix, sys.base_prefix}
     for program in (command.argv[0], *app.interpreter[:1], *app.runner[:1], *app.analyser[:1]):
         for place in (Path(program), Path(program).resolve()):
@@ -120,4 +132,10 @@ def _needed(app: App, command: Command) -> list[str]:
                 needed.add(str(place.parents[1]))
     for variable in ("PATH", "PYTHONPATH"):
         needed.update(command.env.get(variable, "").split(os.pathsep))
-    return sorted(folder for folder in needed if folder.startswith("/") and Path(folder).exists())
+    return sorted(folder for folder in needed if folder.startswith(below) and Path(folder).exists())
+
+
+def emptied(app: App, paths: Iterable[str]) -> list[str]:
+    """The folders of compiled code beside these files: that of the original may pass for the candidate's."""
+    compiled = {app.root / os.path.dirname(path) / "__pycache__" for path in paths}  # noqa: PTH120 - stays a text
+    return sorted(str(folder) for folder in compiled if folder.is_dir() and not folder.is_symlink())

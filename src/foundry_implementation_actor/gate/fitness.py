@@ -20,9 +20,10 @@ from foundry_implementation_actor.gate.settings import FILE, PYTHON
 from foundry_implementation_actor.gate.state import FOLDER
 from foundry_implementation_actor.languages.python_place import TY
 from foundry_implementation_actor.system.process import run_contained
+from foundry_implementation_actor.system.release import install
 
 _TIMEOUT_S = 20.0
-_EXTRA = "pip install 'foundry-implementation-actor[gate]'"
+_EXTRA = install("gate")
 _PLUGINS_NAMED = 8
 
 # Prints the interpreter's version, and pytest's or nothing.

@@ -16,6 +16,8 @@ from foundry_implementation_actor.gate.placement import Placement
 def isolated(app: App, candidates: Sequence[Candidate]) -> Iterator[Run]:
     """A `Run` that shows commands these candidates and their companions at their live paths.
 
+    Leaving it ends what still runs.
+
     Args:
         app: whose root, network and language say what a command may see.
         candidates: all bodies that are judged together; what they name as `beside` counts too.
@@ -28,8 +30,12 @@ def isolated(app: App, candidates: Sequence[Candidate]) -> Iterator[Run]:
     refusal = isolation_refusal()
     if refusal:
         yield Placement(app, files, f"not isolated ({refusal}): the body stood at its live path while it was judged")
-    else:
-        yield bubblewrap.Sandbox(app, files)
+        return
+    sandbox = bubblewrap.Sandbox(app, files)
+    try:
+        yield sandbox
+    finally:
+        sandbox.stop.set()
 
 
 @cache

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import product
 
 from foundry_implementation_actor.domain.app import App, Run
@@ -19,6 +21,7 @@ Notice = Callable[[str], None]
 Isolated = Callable[[App, Sequence[Candidate]], AbstractContextManager[Run]]
 """Opens an isolation in which the candidates stand at their live paths."""
 
+_AT_ONCE = 4
 
 MUST_JUDGE = frozenset({"syntax", "strict-types", "shape"})
 """Judges without whose word nothing lands: a host on which they cannot judge is not fit."""
@@ -36,19 +39,41 @@ def try_bodies(
     isolated: Isolated,
     notice: Notice,
 ) -> Trial:
-    """Every candidate with its verdicts; the first refusal ends the trial, what comes after it is not asked.
+    """Every candidate with its verdicts, in the judges' order; the first refusal ends the trial.
 
-    `apps` are the app as each candidate's plugin sees it.
+    The judges that must judge come first and are quick. The others look at the same time, since none needs
+    another's word; what comes after the first refusal is ended and left out.
+
+    Args:
+        apps: the app as each candidate's plugin sees it.
+        candidates: the bodies, judged together.
+        judges: who judges them.
+        isolated: where they are judged.
+        notice: told of each judge, from the caller's thread.
     """
     trial = [Judged(candidate) for candidate in candidates]
-    with isolated(apps[0], candidates) as run:
-        for judge, at in product(judges, range(len(trial))):
-            candidate = trial[at].candidate
-            notice(f"{judge.name}: {candidate.place.target}")
+    # The isolation is left first, which ends what still runs; then there is nothing to wait for.
+    with ThreadPoolExecutor(_AT_ONCE) as threads, isolated(apps[0], candidates) as run:
+
+        def look(judge: BodyJudge, at: int) -> Timed:
             started = time.monotonic()
-            verdict = judge.judge(apps[at], candidate, run)
-            timed = Timed(verdict, time.monotonic() - started)
-            trial[at] = Judged(candidate, (*trial[at].verdicts, timed))
-            if verdict.outcome is Outcome.REFUSED or is_blind(verdict):
-                break
+            verdict = judge.judge(apps[at], candidates[at], run)
+            return Timed(verdict, time.monotonic() - started)
+
+        def ask(judge: BodyJudge, at: int) -> Callable[[], Timed]:
+            return partial(look, judge, at) if judge.name in MUST_JUDGE else threads.submit(look, judge, at).result
+
+        for together in _in_order(judges):
+            for judge, at, told in [(judge, at, ask(judge, at)) for judge, at in product(together, range(len(trial)))]:
+                notice(f"{judge.name}: {candidates[at].place.target}")
+                timed = told()
+                trial[at] = Judged(candidates[at], (*trial[at].verdicts, timed))
+                if timed.verdict.outcome is Outcome.REFUSED or is_blind(timed.verdict):
+                    threads.shutdown(wait=False, cancel_futures=True)
+                    return Trial(tuple(trial), run.note)
         return Trial(tuple(trial), run.note)
+
+
+def _in_order(judges: Sequence[BodyJudge]) -> tuple[list[BodyJudge], list[BodyJudge]]:
+    """Those without whom nothing lands, and the others."""
+    return [one for one in judges if one.name in MUST_JUDGE], [one for one in judges if one.name not in MUST_JUDGE]

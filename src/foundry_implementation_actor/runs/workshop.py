@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,7 +49,7 @@ class Workshop:
     """One actor's means.
 
     `environment` is what git and builders get of the host; `builder` is None when images are off;
-    `check_engine` raises ActorError UNFIT when sessions cannot be started; `finds_secret` says
+    `engine_lacks` gives what sessions cannot be started without; `finds_secret` says
     whether bytes hold a secret of the actor; `version` is this package's own.
     """
 
@@ -64,7 +64,7 @@ class Workshop:
     fetcher: Fetcher
     credentials: Mapping[str, str] = field(repr=False)
     builder: Builder | None
-    check_engine: Callable[[], None]
+    engine_lacks: Callable[[], Sequence[ActorError]]
     finds_secret: Callable[[bytes], bool]
     journal: Journal
     stop: Stop
@@ -80,6 +80,21 @@ class Workshop:
     def path(self) -> str:
         """The PATH on which programs are found."""
         return self.environment["PATH"]
+
+    def check_engine(self) -> None:
+        """See that sessions can be started.
+
+        Raises:
+            ActorError: UNFIT with the first thing that is missing.
+        """
+        for missing in self.engine_lacks():
+            raise missing
+
+    def lacks(self) -> Iterator[ActorError]:
+        """Everything that this host lacks for a run, as the run itself would say it."""
+        yield from self.engine_lacks()
+        if self.builder is not None:
+            yield from self.builder.lacks()
 
 
 def run_session(shop: Workshop, task: Task, checkout: Checkout, *, system: str, prompt: str) -> SessionEnd:
@@ -98,5 +113,6 @@ def run_session(shop: Workshop, task: Task, checkout: Checkout, *, system: str, 
     end = drive(shop.engine, order, budget, shop.journal, shop.stop)
     if not end.finished:
         code = Code.INTERRUPTED if end.cause is Cause.STOPPED else Code.STOPPED
-        raise ActorError(code, shop.journal.redact(explain(task.door, budget, end)))
+        said, hint = explain(task.door, budget, end)
+        raise ActorError(code, shop.journal.redact(said), hint=hint)
     return end

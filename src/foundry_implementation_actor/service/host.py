@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from foundry_implementation_actor.domain.error import ServeError
@@ -45,6 +46,7 @@ def host(
     end_sessions: Callable[[], None],
     grace_s: float,
     started: Mapping[str, Any],
+    lacks: Callable[[], Iterable[str]] = tuple,
 ) -> None:
     """Serve the mailbox's actor on this socket until SIGTERM or SIGINT, and return when all is answered.
 
@@ -55,14 +57,21 @@ def host(
         end_sessions: ends the sessions of the runs in flight.
         grace_s: seconds that runs in flight get before their sessions are ended.
         started: what the `actor-started` record says beside the actor's name and its port.
+        lacks: names what no run can do without; asked once, beside the serving, for it may ask other hosts.
     """
     calls = Calls()
     app = Surface(mailbox.actor, calls, journal).app()
     server = Server(app, Ending(calls, end_sessions, grace_s), journal)
     port = listening.getsockname()[1]
+
+    def on_started() -> None:
+        journal.event("actor-started", actor=mailbox.actor.name, port=port, **started)
+        threading.Thread(target=_warn, args=(journal, lacks), name="not-fit", daemon=True).start()
+
     with listening:
-        asyncio.run(
-            server.run_on(
-                listening, lambda: journal.event("actor-started", actor=mailbox.actor.name, port=port, **started)
-            )
-        )
+        asyncio.run(server.run_on(listening, on_started))
+
+
+def _warn(journal: Journal, lacks: Callable[[], Iterable[str]]) -> None:
+    for text in lacks():
+        journal.event("not-fit", level="warn", text=text)

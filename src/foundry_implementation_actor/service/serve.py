@@ -17,6 +17,7 @@ from foundry_implementation_actor.actor.settings import SECRET_VARIABLES, Settin
 from foundry_implementation_actor.domain.error import ServeError
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
 from foundry_implementation_actor.system.journal import Journal
+from foundry_implementation_actor.system.release import install
 from foundry_implementation_actor.system.secrets import redactor, scrub_environment
 
 try:
@@ -47,7 +48,7 @@ def serve(folder: str | Path = ".", port: int | None = None) -> None:
     """
     if _MISSING:
         said = f"the HTTP server is not installed (no module {_MISSING})"
-        raise ServeError(said, hint="pip install 'foundry-implementation-actor[serve]'")
+        raise ServeError(said, hint=install("serve"))
     settings = Settings.from_env()
     config = CapabilityConfig.load(folder)
     journal = Journal(redact=redactor(settings.secrets()))
@@ -64,6 +65,7 @@ def serve(folder: str | Path = ".", port: int | None = None) -> None:
             end_sessions=engine.stop,
             grace_s=settings.shutdown_grace_s,
             started=_started(config, settings),
+            lacks=engine.lacks,
         )
 
 

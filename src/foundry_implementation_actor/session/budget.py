@@ -9,6 +9,8 @@ _KEPT = {
     Door.ASSESS: "the work was cut off and nothing was written or pushed",
 }
 
+_RECORDS = "the run's records: on stdout of serve, on stderr of implement and assess (all of them with --json 2>FILE)"
+
 # For each way to end: what happened, and what to do about it.
 _WORDS: dict[Cause, tuple[str, str]] = {
     Cause.TURNS: (
@@ -31,16 +33,20 @@ _WORDS: dict[Cause, tuple[str, str]] = {
         "was given up by the model's service: {detail}",
         "check the credentials and the service's limits, then ask again",
     ),
-    Cause.CRASHED: ("broke: {detail}", "ask again; if it breaks again, see the run's transcript"),
+    Cause.CRASHED: (
+        "broke: {detail}",
+        f"ask again; if it breaks again, read {_RECORDS}",
+    ),
     Cause.STOPPED: ("was stopped because the actor is stopping", "ask again"),
 }
 
 
-def explain(door: Door, budget: Budget, end: SessionEnd) -> str:
-    """One line: which door, what ran out or broke and its value, what became of the work, what to do.
+def explain(door: Door, budget: Budget, end: SessionEnd) -> tuple[str, str]:
+    """What happened and what to do: which door, what ran out or broke and its value, what became of the work.
 
     `end` is one that is not finished. Nothing is redacted here.
     """
     what, advice = _WORDS[end.cause]
     detail = " ".join(end.detail.split()) or "it did not say why"
-    return f"{door}: the session {what}; {_KEPT[door]}; {advice}".format(budget=budget, detail=detail)
+    said = f"{door}: the session {what}; {_KEPT[door]}"
+    return said.format(budget=budget, detail=detail), advice.format(budget=budget)

@@ -16,6 +16,7 @@ _COMPONENT = ("name", "path", "dockerfile", "verify")
 _GROUNDING = ("name", "answers", "fetch", "into", "load")
 _GATE = ("root", "writes")
 _SHELL_WORDS = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1"})
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 _NOT_YET = "is checked, but this release does not carry it out"
 
 
@@ -132,7 +133,11 @@ def _check_groundings(walk: Walk, roots: list[str]) -> None:
 
 def _check_fetch(walk: Walk, at: tuple[str | int, ...]) -> None:
     words = walk.texts(at, grammar.fetch_word, at_least=1)
+    in_shell = bool(words) and words[0][1].rpartition("/")[2] in _SHELLS
     for word_at, word in words:
+        wrong = grammar.unfilled(word)
+        if wrong and not (in_shell and "shell" in wrong.what):
+            walk.doubt(word_at, *wrong)
         if word in _SHELL_WORDS:
             walk.doubt(
                 word_at, f"{quoted(word)} is passed as a word: no shell runs the command", "call `sh -c` for one"

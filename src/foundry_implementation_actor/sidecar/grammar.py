@@ -29,9 +29,16 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _GROUNDING = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?: [A-Za-z0-9._-]+)*")
 _PART = re.compile(r"[\w.+@][\w.+@ -]*(?<! )")
 
+_NAME = f"({'|'.join(PLACEHOLDERS)})"
+_LIKE_PLACEHOLDER = re.compile(
+    rf"\{{\{{\s*{_NAME}\s*\}}\}}|\$\{{\s*{_NAME}\s*\}}|\$\(?{_NAME}\b\)?|\{{\s*{_NAME}\s*\}}|<{_NAME}>|%{_NAME}%",
+    re.IGNORECASE,
+)
+_SHELL_VALUE = re.compile(r"\$[A-Z_][A-Z0-9_]*|\$\{\w+\}|\$\([^)]*\)|^~/")
+
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
-_CAPABILITY_FORM = "write an id such as `<ORG>.<DOMAIN>.CAP.<AREA>.<NUMBER>.<NAME>`"
+_CAPABILITY_FORM = "write it as `<ORG>.<DOMAIN>.CAP.<AREA>.<NUMBER>.<NAME>`"
 _PATH_FORM = "write a path relative to the repository's root, such as `src/api/`"
 _PARTS_FORM = "use letters, digits and . _ - + @ in each part, starting with none of - and space"
 
@@ -61,8 +68,10 @@ def capability(value: str) -> Wrong | None:
 
 
 def _capability_halves(segments: list[str]) -> Wrong | None:
-    if segments.count("cap") != 1:
-        return Wrong(f"{segments.count('cap')} segments are `CAP`, not one", _CAPABILITY_FORM)
+    if "cap" not in segments:
+        return Wrong("no segment is `CAP`", _CAPABILITY_FORM)
+    if segments.count("cap") > 1:
+        return Wrong(f"{segments.count('cap')} segments are `CAP`, and one has to be", _CAPABILITY_FORM)
     at = segments.index("cap")
     halves = ".".join(segments[:at]), ".".join(segments[at + 1 :])
     if not all(halves):
@@ -120,19 +129,22 @@ def directory_or_root(value: str) -> Wrong | None:
 
 def into(value: str) -> Wrong | None:
     """The file inside the clone that a fetched knowledge source is written to."""
+    name = value.rpartition("/")[2]
+    name = name if _PART.fullmatch(name.strip(".")) else "domain.md"
+    form = f"write a file's path in the clone, such as `.foundry/{name}`"
     if value.endswith("/"):
-        return Wrong(f"{quoted(value)} is a directory", "write a file's path, such as `.foundry/domain.md`")
-    return _parts(value, value) or _reserved(value)
+        return Wrong(f"{quoted(value)} is a directory", form)
+    return _parts(value, value, form) or _reserved(value)
 
 
-def _parts(bare: str, value: str) -> Wrong | None:
+def _parts(bare: str, value: str, form: str = _PATH_FORM) -> Wrong | None:
     if value.startswith("/"):
-        return Wrong(f"{quoted(value)} is absolute", _PATH_FORM)
+        return Wrong(f"{quoted(value)} is absolute", form)
     parts = bare.split("/")
     if "" in parts:
-        return Wrong(f"{quoted(value)} has an empty part", _PATH_FORM)
+        return Wrong(f"{quoted(value)} has an empty part", form)
     if dots := next((part for part in parts if part in {".", ".."}), None):
-        return Wrong(f"{quoted(value)} has a part `{dots}`", _PATH_FORM)
+        return Wrong(f"{quoted(value)} has a part `{dots}`", form)
     bad = next((part for part in parts if not _PART.fullmatch(part)), None)
     return None if bad is None else Wrong(f"the part {quoted(bad)} is not allowed", _PARTS_FORM)
 
@@ -175,6 +187,18 @@ def fetch_word(value: str) -> Wrong | None:
         return None
     known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
     return Wrong(f"{{{unknown[0]}}} is no placeholder", f"write one of {known}")
+
+
+def unfilled(word: str) -> Wrong | None:
+    """Something in a fetch word that looks as if it would be filled in, and will not be."""
+    for found in _LIKE_PLACEHOLDER.finditer(word):
+        name = str(found[found.lastindex or 0]).lower()
+        if found[0] != f"{{{name}}}":
+            return Wrong(f"{quoted(found[0])} is not how a placeholder is written", f"write {{{name}}}")
+    shell = _SHELL_VALUE.search(word)
+    if shell is None:
+        return None
+    return Wrong(f"no shell fills in {quoted(shell[0])}", "write the value out, or call `sh -c`")
 
 
 def free(_value: str) -> Wrong | None:

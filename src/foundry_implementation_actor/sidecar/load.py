@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from difflib import get_close_matches
 from pathlib import Path
 
 from foundry_implementation_actor.domain.document import MISSING, Document
@@ -13,6 +14,7 @@ from foundry_implementation_actor.system.yaml_compose import compose
 SIDECAR = "actor-agentic-context.yaml"
 MAX_BYTES = 256 * 1024
 
+_NEAR = 0.85
 _BOM = "\ufeff"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -72,13 +74,22 @@ def _read(path: Path, source: str) -> bytes | None:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
-        hint = f"create {SIDECAR} there; README shows one to start from"
-        raise ConfigError("no such file", hint=hint, where=source) from None
+        raise ConfigError("no such file", hint=_instead(path), where=source) from None
     except ValueError:
         raise ConfigError("no path can hold a NUL", hint="name another folder", where=source) from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ConfigError(f"cannot be read ({reason})", hint="correct the path or its mode", where=source) from None
+
+
+def _instead(path: Path) -> str:
+    """What to do about a sidecar that is not there: often it is, under nearly its name."""
+    try:
+        names = [shown(Path(name)) for name in os.listdir(path.parent)] if path.name == SIDECAR else []  # noqa: PTH208 - names only
+    except OSError:
+        names = []
+    near = get_close_matches(SIDECAR, names, n=1, cutoff=_NEAR)
+    return f"rename {near[0]} to {SIDECAR}" if near else f"create {SIDECAR} there; README shows one to start from"
 
 
 def _decoded(content: bytes, source: str) -> str:

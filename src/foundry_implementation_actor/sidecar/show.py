@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from typing import NamedTuple
+from dataclasses import asdict
+from typing import Any, NamedTuple
 
-from foundry_implementation_actor.domain.capability import Capability
+from foundry_implementation_actor.domain.capability import Capability, Component
 
 _TASK = "<task>"
 _VERSION = "<version>"
@@ -66,3 +67,37 @@ def _session(capability: Capability) -> list[Row]:
         command = shlex.join(capability.expand(source.fetch))
         found.append(Row(f"fetch({source.name})", f"{command} > {source.into} ({source.load})"))
     return found
+
+
+def structure(capability: Capability, *, registry: str = "<registry>") -> dict[str, Any]:
+    """The same as `rows`, as plain values under plain identifiers, for a program to read."""
+    return {
+        "capability": capability.capability,
+        "engine": capability.engine,
+        "source_repo": capability.source_repo,
+        "registry_repo": capability.registry_repo,
+        "actor_name": capability.actor_name,
+        "actor_slug": capability.actor_slug,
+        "git_user_name": capability.git_author_name,
+        "git_user_email": capability.git_author_email,
+        "clone_prefix": capability.clone_prefix(_TASK),
+        "branch": f"impl/{_TASK}",
+        "capability_path": capability.capability_path,
+        "components": [_component(capability, component, registry) for component in capability.components],
+        "writes_only_under": list(capability.writes_only_under),
+        "scratch": list(capability.scratch),
+        "protected": list(capability.protected),
+        "ground_in": [{**asdict(source), "fetch": capability.expand(source.fetch)} for source in capability.ground_in],
+    }
+
+
+def _component(capability: Capability, component: Component, registry: str) -> dict[str, Any]:
+    image_name = capability.image_name(component.name)
+    return {
+        "name": component.name,
+        "path": component.path,
+        "dockerfile": component.dockerfile,
+        "image_name": image_name,
+        "version_tag": f"{image_name}/vX.Y.Z",
+        "image_ref": capability.image_ref(registry, component.name, _VERSION),
+    }

@@ -155,10 +155,13 @@ _UNREACHABLE = re.compile(r"could not resolve|failed to connect|connection (?:re
 def refusal_of(done: Completed, what: str, remote: Remote | None = None) -> ActorError:
     """What git's stderr means to the person who runs the actor."""
     where = remote.url if remote else ""
+    nobody_there, look = "there is no such repository", "check GIT_BASE_URL and source_repo"
+    if not where.startswith("file:"):
+        nobody_there, look = f"{nobody_there}, or GITHUB_TOKEN may not see it", f"{look}, and the token's rights"
     for pattern, message, hint in (
         (_NOT_ALLOWED, "the forge does not accept GITHUB_TOKEN", "give a token that is valid there"),
         (_FORBIDDEN, "GITHUB_TOKEN has no right to write there", "give it contents:write on this repository"),
-        (_NOT_FOUND, "there is no such repository, or GITHUB_TOKEN may not see it", "check source_repo and the token"),
+        (_NOT_FOUND, nobody_there, look),
         (_UNREACHABLE, "the forge cannot be reached", "check GIT_BASE_URL and the network"),
     ):
         if remote is not None and pattern.search(done.errors):

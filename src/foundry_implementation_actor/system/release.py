@@ -7,6 +7,15 @@ from importlib.metadata import version as installed_version
 DISTRIBUTION = "foundry-implementation-actor"
 
 
+FIRST_RELEASE = "0.8"
+"""The first release of this program; what stands under the same name before it is another one."""
+
+
+def install(extra: str) -> str:
+    """The command that installs this package with one of its extras."""
+    return f"pip install '{DISTRIBUTION}[{extra}]>={FIRST_RELEASE}'"
+
+
 def version() -> str:
     """The version of this package, as it is installed."""
     return installed_version(DISTRIBUTION)

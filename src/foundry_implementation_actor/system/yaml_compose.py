@@ -24,6 +24,7 @@ from foundry_implementation_actor.domain.document import (
     quoted,
 )
 from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.system.yaml_words import in_words
 
 MAX_VALUES = 10_000
 MAX_DEPTH = 32
@@ -31,13 +32,6 @@ MAX_DEPTH = 32
 _TAG = "tag:yaml.org,2002:"
 _PLAIN_TAGS = (None, "!", f"{_TAG}str", f"{_TAG}seq", f"{_TAG}map")
 _KINDS = {"int": "a number", "float": "a number", "bool": "a boolean", "timestamp": "a date"}
-_ADVICE = (
-    ("\\t", "indent with spaces, never with tabs"),
-    ("mapping values are not allowed", "check the indentation, and put a value that holds `: ` in quotes"),
-    ("could not find expected ':'", "end each key with `: `, and put a value of several lines in quotes"),
-    ("cannot start any token", "put the value in quotes"),
-    ("stream", "close the quote or bracket that is still open"),
-)
 
 
 def compose(text: str, source: str) -> Document:
@@ -81,6 +75,7 @@ class _Frame:
 class _Composer:
     def __init__(self, text: str, source: str) -> None:
         self.source = source
+        self._text = text
         self.root: object = MISSING
         self.places: dict[KeyPath, Place] = {}
         self.key_places: dict[KeyPath, Place] = {}
@@ -104,11 +99,9 @@ class _Composer:
         try:
             return next(self._events, None)
         except yaml.MarkedYAMLError as error:
-            problem = error.problem or "no YAML"
-            unclosed = "stream" in problem  # then the place to look at is where the quote or bracket was opened
-            mark = (error.context_mark if unclosed else None) or error.problem_mark
-            advice = next((advice for sign, advice in _ADVICE if sign in problem), "correct the YAML here")
-            raise self._refusal(_place(mark), f"not readable as YAML: {problem}", advice) from None
+            said = in_words(error, self._text)
+            mark = (error.context_mark if said.at_start else None) or error.problem_mark
+            raise self._refusal(_place(mark), f"not readable as YAML: {said.what}", said.write) from None
         except (ValueError, OverflowError):  # the scanner lets numbers of escapes and directives through unchecked
             place = _place(self._loader.get_mark())
             raise self._refusal(place, "not readable as YAML: a number out of range", "correct the escape") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,22 +29,31 @@ class Buildctl:
     timeout_s: float = 1800.0
 
     def check(self) -> None:
-        """See `port.Builder.check`: both settings, the program, and a daemon that answers."""
-        if not _REGISTRY.fullmatch(self.registry):
+        """See `port.Builder.check`."""
+        for missing in self.lacks():
+            raise missing
+
+    def lacks(self) -> Iterator[ActorError]:
+        """See `port.Builder.lacks`: both settings, then the program and a daemon that answers."""
+        is_registry = _REGISTRY.fullmatch(self.registry)
+        if not is_registry:
             said = f"IMAGE_REGISTRY={self.registry!r} is no registry" if self.registry else "IMAGE_REGISTRY is not set"
-            raise ActorError(Code.UNFIT, said, hint="set it to host[:port][/path], or run with images off")
+            yield ActorError(Code.UNFIT, said, hint="set it to host[:port][/path], or run with images off")
         if not self.host:
-            raise ActorError(
-                Code.UNFIT, "BUILDKIT_HOST is not set", hint="set it to the BuildKit daemon, or run with images off"
-            )
-        done = run_contained(self._command(Path("/"), _CHECK_TIMEOUT_S, "debug", "workers"))
+            hint = "set it to the BuildKit daemon, or run with images off"
+            yield ActorError(Code.UNFIT, "BUILDKIT_HOST is not set", hint=hint)
+        if is_registry and self.host:
+            yield from self._silent()
+
+    def _silent(self) -> Iterator[ActorError]:
+        try:
+            done = run_contained(self._command(Path("/"), _CHECK_TIMEOUT_S, "debug", "workers"))
+        except ActorError as error:  # no such program
+            yield error
+            return
         if not done.ok:
-            raise ActorError(
-                Code.UNFIT,
-                f"the BuildKit daemon does not answer: {_tail(done)}",
-                hint="check BUILDKIT_HOST",
-                where=self.host,
-            )
+            said = f"the BuildKit daemon does not answer: {_tail(done)}"
+            yield ActorError(Code.UNFIT, said, hint="check BUILDKIT_HOST", where=self.host)
 
     def publish(self, order: ImageOrder, stop: Stop | None = None) -> None:
         """See `port.Builder.publish`."""

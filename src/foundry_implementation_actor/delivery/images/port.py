@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from foundry_implementation_actor.domain.error import ActorError
 from foundry_implementation_actor.system.process import Stop
 
 
@@ -27,11 +29,15 @@ class Builder(Protocol):
         """Where images go: host, optional port and path, without a scheme."""
         ...
 
+    def lacks(self) -> Iterator[ActorError]:
+        """What this host cannot build and publish without, each UNFIT and with how to get it."""
+        ...
+
     def check(self) -> None:
         """See that this host can build and publish.
 
         Raises:
-            ActorError: UNFIT naming what is missing and how to get it.
+            ActorError: UNFIT, the first of what `lacks` gives.
         """
         ...
 

@@ -143,8 +143,8 @@ def abstract_left(cls: type) -> list[dict[str, Any]]:
 
 
 def resolve(name: str, module: object) -> type | None:
-    """A class by its bare name: in the module's own namespace first, then among the loaded modules."""
-    for place in (module, *list(sys.modules.values())):
+    """A class by its bare name: in the module's own namespace first, then in what was loaded last."""
+    for place in (module, *reversed(list(sys.modules.values()))):
         thing = getattr(place, "__dict__", {}).get(name)
         if isinstance(thing, type):
             return thing

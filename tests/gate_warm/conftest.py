@@ -1,0 +1,26 @@
+"""The sample house of the Python judges, judged in by a warm gate."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "gate_python"))
+
+from python_house import PythonHouse, python_house
+
+from foundry_implementation_actor.gate.warm import Warm
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> PythonHouse:
+    return python_house(tmp_path / "house")
+
+
+@pytest.fixture
+def warm() -> Iterator[Warm]:
+    with Warm() as kept:
+        yield kept
