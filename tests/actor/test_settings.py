@@ -72,7 +72,8 @@ def test_a_value_that_is_no_positive_integer_is_refused_naming_itself(name: str,
 
 
 def test_a_port_above_65535_is_refused() -> None:
-    assert wrong(PORT="65536") == "PORT must be a positive integer of at most 65535, not '65536'"
+    said = "PORT must be a positive integer of at most 65535, not '65536'"
+    assert wrong(PORT="65536") == f"{said}; set PORT to a positive integer of at most 65535, or unset it"
 
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:
@@ -207,7 +208,7 @@ def test_a_session_gets_the_one_credential_and_the_models_address(name: str) -> 
 
 
 def test_billing_knows_one_word() -> None:
-    assert wrong(BILLING="yes") == "BILLING must be metered, not 'yes'"
+    assert wrong(BILLING="yes") == "BILLING must be metered, not 'yes'; set BILLING to metered, or unset it"
 
 
 # --- what the engine is given ----------------------------------------------------------------------
@@ -232,5 +233,9 @@ def test_the_engine_gets_the_contracts_keywords_and_the_settings() -> None:
 
 def test_each_door_has_its_own_budget_and_names_the_variables_that_raise_it() -> None:
     settings = Settings.from_env({"SILENCE_TIMEOUT_S": "11"})
-    assert settings.budget(Door.IMPLEMENT) == Budget(60, "MAX_TURNS", 1800, "SESSION_TIMEOUT_S", 11, "SILENCE_TIMEOUT_S")
-    assert settings.budget(Door.ASSESS) == Budget(15, "ASSESS_MAX_TURNS", 600, "ASSESS_TIMEOUT_S", 11, "SILENCE_TIMEOUT_S")
+    assert settings.budget(Door.IMPLEMENT) == Budget(
+        60, "MAX_TURNS", 1800, "SESSION_TIMEOUT_S", 11, "SILENCE_TIMEOUT_S"
+    )
+    assert settings.budget(Door.ASSESS) == Budget(
+        15, "ASSESS_MAX_TURNS", 600, "ASSESS_TIMEOUT_S", 11, "SILENCE_TIMEOUT_S"
+    )

@@ -1,3 +1,4 @@
+import importlib
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import click
 import pytest
 
 from foundry_implementation_actor.cli import main as entry
+from foundry_implementation_actor.cli.gate import COMMANDS as GATE_COMMANDS
 from foundry_implementation_actor.cli.main import COMMANDS, Entry, main
 from foundry_implementation_actor.domain.error import ActorError, Code
 
@@ -69,6 +71,64 @@ print("loaded:", sorted(heavy & set(sys.modules)))
 def test_every_command_shows_examples_in_its_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "-h"]) == 0
     assert f"foundry-implementation-actor {name}" in capsys.readouterr().out.split("Examples:")[1]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_names_its_exit_codes_in_its_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--help"]) == 0
+    assert "Exit codes: 0 " in capsys.readouterr().out
+
+
+WITHOUT = """
+import sys
+for name in ("tree_sitter", "tree_sitter_php", "mcp", "anyio"): sys.modules[name] = None
+from foundry_implementation_actor.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("name", ["gate", "mcp"])
+def test_help_needs_no_extra(name: str) -> None:
+    done = python(WITHOUT, name, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Examples:" in done.stdout
+
+
+@pytest.mark.parametrize("words", ["gate make service shop Cart", "gate doctor", "gate demo", "gate log -h", "mcp"])
+def test_without_the_extra_the_gate_says_what_to_install(words: str) -> None:
+    done = python(WITHOUT, *words.split())
+    assert (done.returncode, done.stdout) == (3, "")
+    needs, hint = done.stderr.splitlines()
+    assert needs.startswith("error: `")
+    assert needs.endswith("` needs the module tree_sitter_php, which is not installed")
+    assert hint == "hint: pip install 'foundry-implementation-actor[gate]>=0.8'"
+
+
+def test_a_module_of_this_package_that_is_missing_is_a_bug_whatever_the_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setitem(COMMANDS, "lost", Entry("lost", "lost", "Is not there.", "gate"))
+    assert main(["lost"]) == 4
+    assert "this is a bug (ModuleNotFoundError)" in capsys.readouterr().err
+
+
+def test_the_gate_lists_its_commands_without_importing_them() -> None:
+    code = """
+import sys
+from foundry_implementation_actor.cli.main import main
+main(["gate", "--help"])
+print("loaded:", sorted(m for m in sys.modules if m.startswith("foundry_implementation_actor.cli.")))
+"""
+    loaded = "['foundry_implementation_actor.cli.gate', 'foundry_implementation_actor.cli.main']"
+    assert python(code).stdout.endswith(f"loaded: {loaded}\n")
+
+
+@pytest.mark.parametrize("table", [COMMANDS, GATE_COMMANDS])
+def test_every_command_of_a_table_is_there_under_its_name(table: dict[str, Entry]) -> None:
+    for name, found in table.items():
+        module = importlib.import_module(f"foundry_implementation_actor.cli.{found.module}")
+        assert getattr(module, found.attribute).name == name
 
 
 def test_the_version_is_that_of_the_installed_package(capsys: pytest.CaptureFixture[str]) -> None:

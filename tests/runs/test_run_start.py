@@ -67,6 +67,18 @@ def test_a_repository_that_is_not_there_is_told_before_a_session(tmp_path: Path)
         assert not place.session_ran
 
 
+@pytest.mark.parametrize("local", [True, False])
+def test_what_to_check_about_a_missing_repository_names_the_settings_that_say_where_it_is(
+    tmp_path: Path, *, local: bool
+) -> None:
+    with Place(tmp_path, local=local) as place:
+        place.repo.path.rename(tmp_path / "gone.git")
+        with pytest.raises(ActorError) as raised:
+            place.run(write(NEW))
+    assert raised.value.hint.startswith("check GIT_BASE_URL and source_repo")
+    assert ("token" in raised.value.hint, "GITHUB_TOKEN" in raised.value.message) == (not local, not local)
+
+
 def test_no_right_to_push_is_told_before_a_session(place: Place) -> None:
     assert "GITHUB_TOKEN has no right to write there" in unfit(place, GITHUB_TOKEN=READER)
 

@@ -58,10 +58,10 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any], Service]]:
+def serving(folder: Path, **settings: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any], Service]]:
     argv = [sys.executable, "-c", SERVE, str(folder)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(argv, env=environment(folder), stdout=pipe, stderr=pipe, text=True) as process:
+    with subprocess.Popen(argv, env=environment(folder, **settings), stdout=pipe, stderr=pipe, text=True) as process:
         try:
             assert process.stdout
             started = json.loads(process.stdout.readline() or (process.stderr and process.stderr.read()) or "")
@@ -93,6 +93,40 @@ def test_serve_starts_answers_and_ends(folder: Path) -> None:
     assert [json.loads(line)["step"] for line in records.splitlines()][-2:] == ["actor-stopping", "actor-stopped"]
     assert TOKEN not in records
     assert not list(folder.parent.glob("*-cards-*"))
+
+
+def not_fit(process: subprocess.Popen[str], count: int) -> list[str]:
+    """What the next records of a service say that it lacks."""
+    assert process.stdout
+    records = [json.loads(process.stdout.readline()) for _ in range(count)]
+    assert {(record["step"], record["level"]) for record in records} == {("not-fit", "warn")}
+    return [record["text"] for record in records]
+
+
+def test_a_service_that_can_do_no_run_starts_and_names_each_thing_that_is_missing(folder: Path) -> None:
+    login = "set CLAUDE_CODE_OAUTH_TOKEN (from: claude setup-token), or ANTHROPIC_API_KEY to be billed by use"
+    nothing = {"SESSION_ENGINE": "claude-code", "IMAGES": "on", "PATH": "/usr/bin:/bin"}
+    with serving(folder, **nothing) as (process, started, service):
+        assert started["step"] == "actor-started"
+        assert not_fit(process, 4) == [
+            "the program 'claude' was not found; install it with: npm install -g @anthropic-ai/claude-code",
+            f"there is no login for the model; {login}",
+            "IMAGE_REGISTRY is not set; set it to host[:port][/path], or run with images off",
+            "BUILDKIT_HOST is not set; set it to the BuildKit daemon, or run with images off",
+        ]
+        assert service.send("GET", "/health").json == {"status": "ok"}
+
+
+def test_a_builder_that_does_not_answer_is_missing_and_its_silence_keeps_nobody_waiting(folder: Path) -> None:
+    program, waits = folder / "buildctl", folder / "waits"
+    os.mkfifo(waits)
+    program.write_text(f"#!/bin/sh\nread word < {waits}\necho no daemon $GITHUB_TOKEN >&2\nexit 1\n")
+    program.chmod(0o755)
+    images = {"IMAGES": "on", "IMAGE_REGISTRY": "registry.example.com", "BUILDKIT_HOST": f"tcp://{TOKEN}"}
+    with serving(folder, **images, PATH=f"{folder}:{os.environ['PATH']}") as (process, _started, service):
+        assert service.send("GET", "/health").json == {"status": "ok"}
+        waits.write_text("on\n")
+        assert not_fit(process, 1) == ["tcp://***: the BuildKit daemon does not answer: no daemon; check BUILDKIT_HOST"]
 
 
 def test_a_served_process_shows_no_secret_in_its_environment(folder: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from foundry_implementation_actor.domain.app import App
 from foundry_implementation_actor.domain.command import Command, Completed
 from foundry_implementation_actor.domain.error import ActorError, Code
-from foundry_implementation_actor.gate.bubblewrap import HOME, TMP_BYTES, emptied, hidden, needed, readable
+from foundry_implementation_actor.gate.bubblewrap import HOME, TMP_BYTES, covered, emptied, hidden, needed, readable
 from foundry_implementation_actor.gate.limits import FILE_BLOCKS, MEMORY_KIB, private
 from foundry_implementation_actor.gate.watch import stamps
 from foundry_implementation_actor.languages.python_place import INSIDE
@@ -89,7 +89,7 @@ class Forks:
         words, started = command.argv[len(self._app.interpreter) :], time.monotonic()
         asked = {
             "argv": words, "cwd": str(command.cwd), "env": private(command.env, HOME), "folder": HOME,
-            "private": hidden(self._app), "kept": needed(self._app, command), "size": TMP_BYTES,
+            "covered": covered(), "private": hidden(self._app), "kept": needed(self._app, command), "size": TMP_BYTES,
             "emptied": emptied(self._app, files), "files": [str(self._app.root / path) for path in files],
             "limits": _LIMITS,
         }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import selectors
 import signal
 import time
@@ -15,7 +16,9 @@ from typing import NamedTuple, Self
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
 
 _CHUNK = 65_536
+_END_PATIENCE_S = 3.0
 _PIPE = 1024 * 1024  # what Linux lets any user ask for
+_STATUS = re.compile(rb"(exit|left|errno) (-?[0-9]{1,9})")
 
 
 class Stop:
@@ -114,12 +117,17 @@ class Running:
         return Output(Stream.ENDED)
 
     def end(self) -> None:
-        """End the program and every descendant; returns when they are dead. May be called again."""
+        """End the program and every descendant; returns when they are dead. May be called again.
+
+        Whoever watches over the program has 3 seconds to say that it is done; then it counts as lost.
+        """
         if self._control >= 0:
             os.close(self._control)
             self._control = -1
         if self.code is None:
-            self._take_status()
+            with selectors.DefaultSelector() as told:
+                told.register(self._status, selectors.EVENT_READ)
+                self._take_status(silent=not told.select(_END_PATIENCE_S))
         self._selector.close()
         self._let_go()
         if self._status >= 0:
@@ -147,16 +155,18 @@ class Running:
             del self._open[descriptor]
         return None
 
-    def _take_status(self) -> None:
-        word, _, number = os.read(self._status, 64).decode().partition(" ")
-        if word == "exit":
-            self.code = int(number)
-        elif word == "left":
-            self.code, self.left = -signal.SIGKILL, int(number)
+    def _take_status(self, *, silent: bool = False) -> None:
+        # A session may have got hold of the pipe and written into it: what is no status counts as none.
+        said = _STATUS.fullmatch(b"" if silent else os.read(self._status, 64))
+        word, number = (said[1], int(said[2])) if said else (b"", 0)
+        if word == b"exit":
+            self.code = number
+        elif word == b"left":
+            self.code, self.left = -signal.SIGKILL, number
         elif word:
             self.code, self.started = 126, False
         else:
-            # Whoever watched over it was killed: what was guarded may live on and hold the pipes open.
+            # Whoever watched over it was killed or stopped: what was guarded may live on and hold the pipes open.
             self.code, self.left, self.lost = -signal.SIGKILL, 1, True
             for descriptor in self._open:
                 self._selector.unregister(descriptor)

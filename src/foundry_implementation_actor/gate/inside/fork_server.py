@@ -2,9 +2,9 @@
 
     python fork_server.py SOCKET MODULE,MODULE SOCKET MODULE,MODULE
 
-One process answers each socket, with those modules loaded, and ends when the socket does. A request is one JSON object
-(`argv`, `cwd`, `env`, `folder`, `private`, `kept`, `emptied`, `files`, `limits`) with descriptors: stdin, stdout,
-stderr, control, status, and one for the content of each file. The program gets namespaces of its own for its
+One process answers each socket, with those modules loaded, and ends when the socket does. A request is one
+JSON object (`argv`, `cwd`, `env`, `folder`, `covered`, `private`, `kept`, `size`, `emptied`, `files`, `limits`)
+with descriptors: stdin, stdout, stderr, control, status, and one for the content of each file. The program gets namespaces of its own for its
 mounts, processes, network and the rest, no capability, and ends when control does; then status brings
 `exit N`, as `supervise.py` has it, or `errno N` when it could not be started.
 
@@ -12,7 +12,7 @@ It runs in bubblewrap, in a user namespace of its own in which it may mount. Cod
 loaded before a program has given that up. Standard library only, Python 3.9 and later, Linux.
 """
 
-# ruff: noqa: PTH101, PTH103, PTH108, PTH110, PTH112, PTH120, PTH123 - pathlib would be one more thing that is loaded before the app
+# ruff: noqa: PTH101, PTH103, PTH108, PTH110, PTH112, PTH120, PTH123 - loads less
 from __future__ import annotations
 
 import array
@@ -43,8 +43,6 @@ _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8,
 _PR_SET_PDEATHSIG = 1
 _CAPABILITY_VERSION_3 = 0x20080522
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
-# Of /proc, what a program of root may write without a capability.
-_COVERED = ("sys", "sysrq-trigger", "irq", "bus")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -166,9 +164,8 @@ def _see(asked: dict[str, Any], contents: list[int]) -> None:
     """Mount what is the program's own, and its files at their places."""
     _mount("", "/", flags=_REC | _PRIVATE)
     _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
-    for name in _COVERED:
-        if os.access(f"/proc/{name}", os.W_OK):
-            _bind(f"/proc/{name}", f"/proc/{name}", _NOSUID | _NODEV | _NOEXEC)
+    for place in asked["covered"]:
+        _bind(place, place, _NOSUID | _NODEV | _NOEXEC)
     kept = [(folder, os.open(folder, os.O_PATH)) for folder in asked["kept"]]
     for folder in asked["private"]:
         _mount("tmpfs", folder, "tmpfs", _NOSUID | _NODEV, f"size={asked['size']},mode=0755")

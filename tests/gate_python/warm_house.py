@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from pathlib import Path
@@ -47,9 +48,23 @@ def servers() -> dict[str, list[int]]:
     """The processes below this one that a warm gate keeps: those that fork, and ty's server."""
     kept: dict[str, list[int]] = {"forks": [], "ty": []}
     for pid in descendants(os.getpid()):
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        if words[1:2] and words[1].endswith(b"/fork_server.py"):
+        words = told_of(pid, "cmdline").split(b"\0")
+        if words[1:2] and words[1].endswith(b"/fork_server.py") and _has_socket(pid):
             kept["forks"].append(pid)
         elif words[1:2] == [b"server"]:
             kept["ty"].append(pid)
     return {kind: sorted(pids) for kind, pids in kept.items()}
+
+
+def told_of(pid: int, name: str) -> bytes:
+    """What /proc says of a process; nothing when it is gone."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    return b""
+
+
+def _has_socket(pid: int) -> bool:
+    """Whether a process can still be asked; one that watches over a single fork cannot."""
+    with contextlib.suppress(OSError):
+        return any(str(one.readlink()).startswith("socket:") for one in Path(f"/proc/{pid}/fd").iterdir())
+    return False

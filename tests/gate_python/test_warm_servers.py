@@ -14,6 +14,7 @@ from python_house import CLEAN, SERVICE_TEST, PythonHouse
 from warm_house import judged, servers
 
 from foundry_implementation_actor.domain.verdict import Outcome
+from foundry_implementation_actor.gate.isolate import isolated
 from foundry_implementation_actor.gate.warm import Warm
 from foundry_implementation_actor.system.supervise import descendants
 
@@ -27,7 +28,7 @@ from plugins.orders import service
 
 
 def capabilities(status):
-    return {{line.split()[1] for line in status.splitlines() if line.startswith(("CapPrm", "CapEff", "CapInh", "CapAmb"))}}
+    return {{line.split()[1] for line in status.splitlines() if line[:6] in ("CapPrm", "CapEff", "CapInh", "CapAmb")}}
 
 
 def test_it_has_no_capability_and_can_get_none():
@@ -37,11 +38,11 @@ def test_it_has_no_capability_and_can_get_none():
     assert subprocess.run(["mount", "-t", "tmpfs", "x", "/mnt"], capture_output=True).returncode != 0
 
 
-@pytest.mark.parametrize("place", [service.__file__, "{root}/src/new.py", "{root}/pyproject.toml", "/etc/x", "/dev/x",
-                                   "{home}/x", "/proc/sys/kernel/core_pattern"])
+@pytest.mark.parametrize("place", [service.__file__, "{root}/src/new.py", "{root}/pyproject.toml", "/etc/x",
+                                   "{home}/x", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger"])
 def test_it_cannot_write_to_the_app_or_the_host(place):
     with pytest.raises(OSError):
-        open(place, "a").write("x")
+        open(place, "a").close()
 
 
 @pytest.mark.parametrize("place", ["/tmp/seen", "/var/tmp/seen", "/dev/shm/seen", os.path.expanduser("~/seen")])
@@ -67,19 +68,25 @@ def test_its_limits_are_those_of_a_cold_run():
     assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
 
 
+def links():
+    for name in os.listdir("/proc/self/fd"):
+        if os.path.lexists("/proc/self/fd/" + name):
+            yield os.readlink("/proc/self/fd/" + name)
+
+
 def test_it_is_started_as_pytest_would_be():
     main = sys.modules["__main__"]
     assert main.__spec__.name == "pytest.__main__" and sys.argv[0] == main.__file__
     assert sys.path[0] != "" and os.getcwd() == "{root}"
-    assert sys.stdin.read() == "" and os.getuid() == {user}
-    assert [int(name) for name in os.listdir("/proc/self/fd") if int(name) > 8] == []
+    assert os.getuid() == {user}
+    assert [link for link in links() if link.startswith("socket:")] == []
 """
 
 
 def test_a_forked_test_is_isolated_as_a_cold_one(house: PythonHouse, warm: Warm) -> None:
     test = ISOLATION.format(root=house.root, home=Path.home(), user=os.getuid())
     house.write(SERVICE_TEST, test)
-    for where in (warm.isolated, warm.isolated):
+    for where in (isolated, warm.isolated, warm.isolated):
         verdict = judged(house, GOOD, "own-test", where)
         assert verdict.outcome is Outcome.PASSED, "\n".join(map(str, verdict.findings)) or verdict
 
@@ -108,8 +115,6 @@ def test_what_a_body_does_to_its_process_does_nothing_to_the_server(trick: str, 
     judged(house, body, "own-test", warm.isolated)
     assert servers()["forks"] == before != []
     assert judged(house, GOOD, "own-test", warm.isolated).outcome is Outcome.PASSED
-    left = set(descendants(os.getpid())) - set(before)
-    assert not [pid for pid in left if b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 @pytest.mark.parametrize("kind", ["forks", "ty"])
@@ -150,7 +155,7 @@ def test_nothing_is_left_when_the_gate_is_killed(house: PythonHouse) -> None:
         "sys.stdin.read()\n"
     )
     here = Path(__file__).parent
-    argv = (sys.executable, "-c", script, str(house.root), str(here), str(here.with_name("gate_python")))
+    argv = (sys.executable, "-c", script, str(house.root), str(here))
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as gate:
         assert gate.stdout is not None
         pids = [int(word) for word in gate.stdout.readline().split()]

@@ -47,7 +47,7 @@ def test_every_clean_body_gets_the_verdict_of_a_cold_gate(house: PythonHouse, wa
 
 @pytest.mark.parametrize("part", range(2))
 def test_every_trap_of_a_test_file_gets_the_verdict_of_a_cold_gate(part: int, house: PythonHouse, warm: Warm) -> None:
-    found = {}
+    found: dict[str, tuple[str, str]] = {}
     for trap in TRAPS[part::2]:
         (house.root / SERVICE_TEST).write_bytes(trap.read_bytes())
         house.app = replace(house.app, test_timeout_s=4.0 if "hang" in trap.name else 30.0)
