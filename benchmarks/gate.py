@@ -151,9 +151,9 @@ def main() -> None:
         print(json.dumps(found))
         return
     print(f"{'ms, median':<12}" + "".join(f"{part:>10}" for part in PARTS) + "   memory of mcp, MiB")
-    for modules, taken in found.items():
+    for size, taken in found.items():
         held = f"   {taken['own_mib']:.0f} + {taken['kept_mib']:.0f} kept ready"
-        print(f"{modules:<12}" + "".join(f"{taken[part]:>10.0f}" for part in PARTS) + held)
+        print(f"{size:<12}" + "".join(f"{taken[part]:>10.0f}" for part in PARTS) + held)
 
 
 if __name__ == "__main__":

@@ -1,274 +1,345 @@
-"""Judge the classes of published packages by the gate's own judges: what is wrongly refused, what is caught.
+"""Land and mutate the classes of published packages through the gate, as a user has it.
 
-    python benchmarks/real_code.py [--cache FOLDER] [--classes N] [--show] [PACKAGE ...]
+    python benchmarks/real_code.py [--minutes N] [--jobs N] [--seed N] [--cache FOLDER] [--show] [PACKAGE ...]
 
-Each package's source distribution is downloaded by name into a cache folder outside of the repository. Every
-class of a module that has a test is judged twice over: its unmodified body against a scaffold of it (no
-method does anything), and mutations of the body against the unmodified file. A mutation that no test and no
-linkage can see is no fault of the gate; the figures say how many each judge refused.
+Each package's source distribution is downloaded by name into a cache outside of the repository and unpacked
+with a `gate.yaml` (see `real_packages`). For every class whose module has a test:
+
+- A scaffold of it is written into the copy, its methods raising NotImplementedError, and the unmodified module
+  is asked to land over it: in one call, or in sections where it has more than 8,192 bytes; for one class of a
+  package also by `edit`. It landed when the file is what it was, byte for byte.
+- Mutations of it, one of each kind at a place that the seed chooses, are asked to land by `edit`. Whether the
+  class's own test can see one is found out without the gate: the mutated file is put in place and a bare
+  `pytest` run on that test. Where it is red, a gate that does not refuse has missed the mutation. Where it is
+  green, a refusal by the test would be a wrong one; a refusal by linkage or shape alone is counted apart.
+
+All unmodified bodies come first, then the mutations, class by class in an order that the seed chooses; what is
+left when the minutes are over is counted as not mutated.
+Figures go to `docs/figures/real_code.json`, those of the packages named in this call replacing what was there.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
-import shutil
-import subprocess
+import random
 import sys
-import tarfile
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-from foundry_implementation_actor.domain.app import App
-from foundry_implementation_actor.domain.unit import Candidate, Place, Target
-from foundry_implementation_actor.domain.verdict import Outcome, Verdict
-from foundry_implementation_actor.gate.isolate import isolated
-from foundry_implementation_actor.judges.bodies import body_judges
+import real_mutations
+from real_packages import GATE_YAML, environment, fetched, unpacked
 
-JUDGES = ("syntax", "shape", "linkage", "own-test")
+from foundry_implementation_actor.domain.command import Command
+from foundry_implementation_actor.domain.edit import Pair, transmitted
+from foundry_implementation_actor.domain.unit import BODY_LIMIT, Place, Target, digest
+from foundry_implementation_actor.domain.verdict import Outcome
+from foundry_implementation_actor.gate.ask import Ask, Assembly, Edits, Section, Stage, Whole
+from foundry_implementation_actor.gate.gate import Gate
+from foundry_implementation_actor.gate.house import House
+from foundry_implementation_actor.gate.limits import limited
+from foundry_implementation_actor.gate.outcome import Again, Landed, Refused
+from foundry_implementation_actor.gate.staging import Staged
+from foundry_implementation_actor.system.process import run_contained
+
+FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures" / "real_code.json"
+RED, GREEN, UNASKED = "red", "green", "unasked"
+EDIT = "edit"
+UNMODIFIED = ("one call", "sections", EDIT)
 
 
 @dataclass(frozen=True)
-class Package:
-    """A source distribution: the folders of its import package and its tests, and which test judges what.
+class Row:
+    """One ask: of which class, what for, and what came of it.
 
-    A module or a class is judged by the test that `named` gives it, else a module by `test_<module>`.
+    `landed` says that the file then was what was asked. `by` names the judge that refused, `test` what the
+    own test says: of an unmodified body within the gate, of a mutation outside of it.
     """
 
-    source: str
-    tests: str
-    named: dict[str, str] = field(default_factory=dict)
+    target: str
+    what: str
+    landed: bool
+    by: str = ""
+    why: str = ""
+    test: str = ""
+    seconds: float = 0.0
 
-    def test_of(self, module: str, class_: str) -> str:
-        """The test file of a class, relative to the distribution's root."""
-        name = self.named.get(class_, self.named.get(module, f"test_{module.lstrip('_')}"))
-        return f"{self.tests}/{name}.py"
+
+@dataclass(frozen=True)
+class Share:
+    """What one process does: a part of one package."""
+
+    name: str
+    part: int
+    parts: int
+    seconds: float
+    asked: argparse.Namespace
 
 
-PACKAGES = {
-    "boltons": Package("boltons", "tests"),
-    "h11": Package("h11", "h11/tests"),
-    "packaging": Package("src/packaging", "tests"),
-    "tinydb": Package(
-        "tinydb", "tests",
-        {"table": "test_tables", "database": "test_tinydb", "queries": "test_queries", "storages": "test_storages",
-         "middlewares": "test_middlewares"},
-    ),
-    "blinker": Package("src/blinker", "tests", {"base": "test_signals", "_utilities": "test_symbol"}),
-    "pathspec": Package("pathspec", "tests", {"pathspec": "test_05_pathspec", "gitignore": "test_06_gitignore",
-                                              "util": "test_01_util"}),
-    "cachetools": Package("src/cachetools", "tests", {
-        "Cache": "test_cache", "FIFOCache": "test_fifo", "LFUCache": "test_lfu", "LRUCache": "test_lru",
-        "RRCache": "test_rr", "TTLCache": "test_ttl", "TLRUCache": "test_tlru",
-    }),
-}  # fmt: skip
+@dataclass(frozen=True)
+class Bench:
+    """One package's copy and its gate."""
+
+    gate: Gate
+    green: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def root(self) -> Path:
+        return self.gate.root
+
+    def unmodified(self, place: Place, way: str = "") -> Row:
+        """The module as it is, over a scaffold of the class."""
+        live = self.root / place.path
+        whole = live.read_bytes()
+        undone = real_mutations.scaffold(whole, place.target.class_)
+        way = way or ("one call" if len(whole) <= BODY_LIMIT else "sections")
+        live.write_bytes(undone)
+        try:
+            return self._asked(place, way, whole, real_mutations.pair(undone, whole) if way == EDIT else None)
+        finally:
+            live.write_bytes(whole)
+
+    def mutated(self, place: Place, kind: str, mutation: bytes) -> Row:
+        """A mutation by `edit`, and what a bare run of the own test says of it."""
+        live = self.root / place.path
+        whole = live.read_bytes()
+        try:
+            row = self._asked(place, kind, mutation, real_mutations.pair(whole, mutation))
+            live.write_bytes(mutation)
+            seen = self._bare(place.own_test) if self._is_green(place.own_test, live, whole) else UNASKED
+            return Row(row.target, kind, row.landed, row.by, row.why, seen, row.seconds)
+        finally:
+            live.write_bytes(whole)
+
+    def _asked(self, place: Place, what: str, content: bytes, pair: Pair | None) -> Row:
+        started = time.monotonic()
+        outcome = self._outcome(place.target, content, pair)
+        seconds = time.monotonic() - started
+        verdicts = [verdict for body in outcome.bodies for verdict in body.of(Outcome.REFUSED)]
+        because = outcome.because if isinstance(outcome, Refused) else ""
+        own = [one.verdict for body in outcome.bodies for one in body.verdicts if one.verdict.judge == "own-test"]
+        said = f"{own[0].outcome} {own[0].cause}".strip() if own else ""
+        landed = isinstance(outcome, Landed) and (self.root / place.path).read_bytes() == content
+        by = verdicts[0].judge if verdicts else "" if landed else "gate"
+        return Row(str(place.target), what, landed, by, because[-600:], said, seconds)
+
+    def _outcome(self, target: Target, content: bytes, pair: Pair | None) -> Landed | Refused:
+        if pair is not None:
+            last = Ask(target, Edits((pair,)))
+        elif len(content) <= BODY_LIMIT:
+            last = Ask(target, Whole(content))
+        else:
+            sections = list(_sections(content))
+            for number, section in enumerate(sections, 1):
+                staged = self.gate.implement(Stage(target, Section(section, number == 1, number)))
+                assert isinstance(staged, Staged), staged
+            last = Ask(target, Assembly(b"", len(content), len(sections), digest(content)))
+        outcome = self.gate.implement(last)
+        assert not isinstance(outcome, Staged | Again), outcome
+        self.gate.abandon(target)
+        return outcome
+
+    def _is_green(self, test: str, live: Path, whole: bytes) -> bool:
+        """Whether a bare run of a test is green on the module as it is; without that it can see nothing."""
+        if test not in self.green:
+            mutation = live.read_bytes()
+            live.write_bytes(whole)
+            self.green[test] = self._bare(test) == GREEN
+            live.write_bytes(mutation)
+        return self.green[test]
+
+    def _bare(self, test: str) -> str:
+        app = self.gate.house.app
+        runner = app.runner or (*app.interpreter, "-m", "pytest")
+        argv = (*runner, "-q", "-x", "-p", "no:cacheprovider", test)
+        done = run_contained(Command(limited(argv), app.root, {**os.environ, **app.environment}, app.test_timeout_s))
+        return GREEN if done.ok else RED
+
+
+def _sections(content: bytes) -> Iterator[bytes]:
+    """The content in sections of whole lines, each as long as one call takes."""
+    section = b""
+    for line in content.splitlines(keepends=True):
+        if len(section) + len(line) > BODY_LIMIT:
+            yield section
+            section = b""
+        section += line
+    yield section
+
+
+def work(share: Share) -> tuple[str, list[Row]]:
+    """What came of one share, and the names of the classes that have no place or no test."""
+    asked = share.asked
+    root = unpacked(share.name, asked.cache, asked.cache / "work" / f"{share.name}-{os.getpid()}-{share.part}")
+    bench = Bench(Gate(House.open(root)))
+    places, rows = _places(bench.gate.house, share.name)
+    random.Random(asked.seed).shuffle(places)
+    mine = places[share.part :: share.parts]
+    end = time.monotonic() + share.seconds
+    rows = rows if share.part == 0 else []
+    edited = share.part != 0
+    for place in mine:
+        rows.append(_shown(bench.unmodified(place), asked))
+        if not edited and _fits_edit((root / place.path).read_bytes(), place):
+            rows.append(_shown(bench.unmodified(place, EDIT), asked))
+            edited = True
+    for place in mine:
+        if time.monotonic() > end:
+            rows.append(Row(str(place.target), "not mutated", landed=False))
+            continue
+        whole, seed = (root / place.path).read_bytes(), f"{asked.seed} {share.name}"
+        for kind, mutation in real_mutations.mutations(whole, place.target.class_, seed):
+            rows.append(_shown(bench.mutated(place, kind, mutation), asked))
+    return share.name, rows
+
+
+def _fits_edit(whole: bytes, place: Place) -> bool:
+    undone = real_mutations.scaffold(whole, place.target.class_)
+    return undone != whole and transmitted([real_mutations.pair(undone, whole)]) <= BODY_LIMIT
+
+
+def _places(house: House, name: str) -> tuple[list[Place], list[Row]]:
+    """The classes whose module has a test, and a row for each that the house has no one place for."""
+    places, rows = [], []
+    for path in sorted((house.root / house.settings.source).rglob("*.py")):
+        if not path.relative_to(house.root).is_relative_to(house.settings.tests):
+            for node in ast.parse(path.read_bytes()).body:
+                if isinstance(node, ast.ClassDef):
+                    found = house.find(Target(name, node.name))
+                    if not isinstance(found, Place):
+                        rows.append(Row(f"{name}.{node.name}", "no place", landed=False, why=found.message))
+                    elif not found.own_test:
+                        rows.append(Row(f"{name}.{node.name}", "no test", landed=False))
+                    elif found not in places:
+                        places.append(found)
+    return places, rows
+
+
+def figures(rows: Sequence[Row]) -> dict[str, Any]:
+    """What the rows come to."""
+    first = [row for row in rows if row.what in UNMODIFIED]
+    return {
+        "classes": sum(row.what != EDIT for row in first),
+        "not mutated for want of time": sum(row.what == "not mutated" for row in rows),
+        "no place": sorted({row.target for row in rows if row.what == "no place"}),
+        "without a test": sum(row.what == "no test" for row in rows),
+        "unmodified": {way: _landed([row for row in first if row.what == way]) for way in UNMODIFIED},
+        "own test of unmodified": dict(Counter(row.test.partition(" ")[0] for row in first if row.what != EDIT)),
+        "wrongly refused": [_fault(row) for row in first if not row.landed],
+        "mutations": {kind: _seen([row for row in rows if row.what == kind]) for kind in real_mutations.KINDS},
+        "seconds in the gate": round(sum(row.seconds for row in rows)),
+    }
+
+
+def _landed(rows: Sequence[Row]) -> dict[str, int]:
+    return {"asked": len(rows), "landed": sum(row.landed for row in rows)}
+
+
+def _seen(rows: Sequence[Row]) -> dict[str, Any]:
+    red, green = ([row for row in rows if row.test == test] for test in (RED, GREEN))
+    return {
+        "made": len(rows),
+        "seen by the test": len(red),
+        "of these refused": sum(not row.landed for row in red),
+        "missed": [_fault(row) for row in red if row.landed],
+        "not seen by the test": len(green),
+        "refused by linkage or shape all the same": sum(row.by in {"linkage", "shape", "syntax"} for row in green),
+        "refused by the test all the same": [_fault(row) for row in green if row.by not in _STATIC],
+        "the test cannot be run bare": sum(row.test == UNASKED for row in rows),
+        "refused by": dict(Counter(row.by for row in rows if row.by)),
+    }
+
+
+_STATIC = frozenset({"", "syntax", "shape", "linkage"})
+
+
+def _fault(row: Row) -> dict[str, str]:
+    return {"class": row.target, "what": row.what, "by": row.by, "why": row.why[-300:]}
+
+
+def _shown(row: Row, asked: argparse.Namespace) -> Row:
+    wrong = not row.landed if row.what in UNMODIFIED else row.landed and row.test == RED
+    if asked.show or wrong:
+        print(json.dumps(asdict(row)), flush=True)
+    return row
+
+
+def total(packages: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The figures of all packages together, their lists as counts."""
+    summed: dict[str, Any] = {}
+    for found in packages.values():
+        _add(summed, found["figures"])
+    return summed
+
+
+def _add(summed: dict[str, Any], found: dict[str, Any]) -> None:
+    for key, value in found.items():
+        if isinstance(value, dict):
+            _add(summed.setdefault(key, {}), value)
+        else:
+            summed[key] = summed.get(key, 0) + (len(value) if isinstance(value, list) else value)
+
+
+def table(packages: dict[str, dict[str, Any]]) -> str:
+    """The table of `docs/gate.md`."""
+    lines = ["| package | classes | landed | by `edit` |" + "".join(f" {kind} |" for kind in real_mutations.KINDS)]
+    lines.append("|---|---|---|---|" + "---|" * len(real_mutations.KINDS))
+    named = {f"{name} {found['version']}": found["figures"] for name, found in packages.items()}
+    for name, found in {**named, "all": total(packages)}.items():
+        ways = found["unmodified"]
+        landed = sum(ways[way]["landed"] for way in ("one call", "sections"))
+        cells = [name, str(found["classes"]), str(landed), f"{ways[EDIT]['landed']} of {ways[EDIT]['asked']}"]
+        for mutation in found["mutations"].values():
+            more = mutation["refused by linkage or shape all the same"]
+            cells.append(
+                f"{mutation['of these refused']} of {mutation['seen by the test']}" + (f", +{more}" * bool(more))
+            )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
-    arguments = _arguments()
-    totals: Counter[str] = Counter()
+    asked = _arguments()
     started = time.monotonic()
-    for name in arguments.packages or PACKAGES:
-        root = _unpacked(name, arguments.cache)
-        figures = _judge_package(name, root, PACKAGES[name], arguments.classes, show=arguments.show)
-        _print(name, figures)
-        totals.update(figures)
-    _print("all", totals)
-    print(f"{time.monotonic() - started:.0f} s")
+    names = asked.packages or list(GATE_YAML)
+    environment(asked.cache)
+    for name in names:
+        fetched(name, asked.cache)
+    seconds = asked.minutes * 60 / len(names)
+    shares = [Share(name, part, asked.jobs, seconds, asked) for name in names for part in range(asked.jobs)]
+    rows: dict[str, list[Row]] = {name: [] for name in names}
+    with ProcessPoolExecutor(asked.jobs) as processes:
+        for name, found in processes.map(work, shares):
+            rows[name] += found
+    packages = json.loads(FIGURES.read_text())["packages"] if FIGURES.exists() else {}
+    for name in names:
+        version = fetched(name, asked.cache).name.removeprefix(f"{name}-").removesuffix(".tar.gz")
+        packages[name] = {"version": version, "seed": asked.seed, "figures": figures(rows[name])}
+    packages = {name: packages[name] for name in GATE_YAML if name in packages}
+    told = {"python": sys.version.split()[0], "packages": packages, "all": total(packages)}
+    FIGURES.parent.mkdir(exist_ok=True)
+    FIGURES.write_text(json.dumps(told, indent=2) + "\n")
+    print(table(packages))
+    print(f"{time.monotonic() - started:.0f} s; figures in {FIGURES.name}")
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("packages", nargs="*", choices=[[], *PACKAGES])
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "gate-real-code")
-    parser.add_argument("--classes", type=int, default=1_000, help="at most this many classes of a package")
-    parser.add_argument("--show", action="store_true", help="print what was refused and why")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("packages", nargs="*", choices=[[], *GATE_YAML])
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    parser.add_argument("--cache", type=Path, default=home / "foundry-real-code", help="outside of the repository")
+    parser.add_argument("--minutes", type=float, default=7, help="shared by the packages; 60 is enough for all")
+    parser.add_argument("--seed", type=int, default=3, help="chooses the order of classes and the places of mutations")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--show", action="store_true", help="print every ask, not only what went wrong")
     return parser.parse_args()
-
-
-def _unpacked(name: str, cache: Path) -> Path:
-    """A fresh copy of the package's source distribution, downloaded when the cache has none."""
-    cache.mkdir(parents=True, exist_ok=True)
-    if not list(cache.glob(f"{name}-*.tar.gz")):
-        pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-binary", ":all:", "--no-deps")
-        subprocess.run((*pip, "--dest", str(cache), name), check=True)
-    (archive,) = cache.glob(f"{name}-*.tar.gz")
-    place = cache / "work" / f"{name}-{os.getpid()}"
-    shutil.rmtree(place, ignore_errors=True)
-    with tarfile.open(archive) as packed:
-        packed.extractall(place, filter="data")
-    (root,) = place.iterdir()
-    return root.resolve()
-
-
-def _judge_package(name: str, root: Path, package: Package, most: int, *, show: bool) -> Counter[str]:
-    figures: Counter[str] = Counter()
-    app = _app(root, package)
-    for path in _modules(root, package):
-        for class_ in _classes(root / path)[: max(0, most - figures["classes"])]:
-            test = package.test_of(Path(path).stem, class_)
-            if not (root / test).exists():
-                continue
-            place = Place(Target(name, class_), path, _module(path, package), is_test=False, own_test=test)
-            figures["classes"] += 1
-            figures.update(_unmodified(app, place, show=show))
-            figures.update(_mutated(app, place, show=show))
-    return figures
-
-
-def _modules(root: Path, package: Package) -> Iterator[str]:
-    for file in sorted((root / package.source).rglob("*.py")):
-        if "test" not in file.relative_to(root / package.source).parts[0]:
-            yield str(file.relative_to(root))
-
-
-def _classes(path: Path) -> list[str]:
-    tree = ast.parse(path.read_bytes())
-    return [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
-
-
-def _module(path: str, package: Package) -> str:
-    inside = Path(path).with_suffix("").relative_to(Path(package.source).parent)
-    return ".".join(inside.parts).removesuffix(".__init__")
-
-
-def _app(root: Path, package: Package) -> App:
-    source = "src/x" if package.source.startswith("src/") else package.source
-    env = {"PATH": os.defpath}
-    return App(root, "python", source, package.tests, (sys.executable,), environment=env, test_timeout_s=20)
-
-
-def _unmodified(app: App, place: Place, *, show: bool) -> Counter[str]:
-    """The real body, as a candidate for a scaffold of it that stands in the live file meanwhile."""
-    live = app.root / place.path
-    whole = live.read_bytes()
-    live.write_bytes(_scaffold(whole, place.target.class_))
-    try:
-        verdicts = _verdicts(app, place, whole)
-    finally:
-        live.write_bytes(whole)
-    refusing = [verdict for verdict in verdicts if verdict.outcome is Outcome.REFUSED]
-    figures = Counter({f"unmodified: {verdict.judge} {verdict.outcome}": 1 for verdict in verdicts})
-    if refusing:
-        figures["unmodified: wrongly refused"] += 1
-        _show(f"WRONGLY REFUSED {place.target} ({place.path})", refusing)
-    elif show:
-        told = "; ".join(f"{v.judge}: {v.cause}" for v in verdicts if v.outcome is Outcome.UNJUDGED)
-        print(f"  {place.target}: not refused {told[:300]}", flush=True)
-    return figures
-
-
-def _scaffold(content: bytes, class_: str) -> bytes:
-    """The module with nothing done in any method of one class."""
-    tree = ast.parse(content)
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and node.name == class_:
-            for method in node.body:
-                if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
-                    method.body = [ast.parse("raise NotImplementedError").body[0]]
-    return ast.unparse(tree).encode()
-
-
-def _verdicts(app: App, place: Place, content: bytes) -> list[Verdict]:
-    """The verdicts in order, up to the first refusal."""
-    candidate = Candidate(place, content, (app.root / place.path).read_bytes())
-    verdicts = []
-    with isolated(app, [candidate]) as run:
-        for judge in body_judges("python"):
-            if judge.name in JUDGES:
-                verdicts.append(judge.judge(app, candidate, run))
-                if verdicts[-1].outcome is Outcome.REFUSED:
-                    break
-    return verdicts
-
-
-def _mutated(app: App, place: Place, *, show: bool) -> Counter[str]:
-    figures: Counter[str] = Counter()
-    whole = (app.root / place.path).read_bytes()
-    for kind, body in _mutations(whole, place.target.class_):
-        verdicts = _verdicts(app, place, body)
-        refusing = [verdict for verdict in verdicts if verdict.outcome is Outcome.REFUSED]
-        figures[f"{kind}: made"] += 1
-        figures[f"{kind}: refused by {refusing[0].judge}" if refusing else f"{kind}: not refused"] += 1
-        if show:
-            _show(f"{kind} in {place.target}: {'refused' if refusing else 'NOT REFUSED'}", refusing)
-    return figures
-
-
-def _mutations(content: bytes, class_: str) -> Iterator[tuple[str, bytes]]:
-    """At most one mutation of each kind: the first place in the class where it can be made."""
-    for kind, change in (
-        ("renamed method", _rename),
-        ("dropped import", _drop_import),
-        ("dropped argument", _drop_argument),
-        ("flipped condition", _flip),
-    ):
-        tree = ast.parse(content)
-        node = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_)
-        if change(tree, node):
-            yield kind, ast.unparse(tree).encode()
-
-
-def _rename(_: ast.Module, node: ast.ClassDef) -> bool:
-    for method in node.body:
-        if isinstance(method, ast.FunctionDef) and not method.name.startswith("_"):
-            method.name += "_renamed"
-            return True
-    return False
-
-
-def _drop_import(tree: ast.Module, node: ast.ClassDef) -> bool:
-    used = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
-    for statement in tree.body:
-        if isinstance(statement, ast.Import | ast.ImportFrom) and getattr(statement, "module", "") != "__future__":
-            names = _imported(statement)
-            others = {name for other in tree.body if other is not statement for name in _imported(other)}
-            if (names & used) - others:
-                tree.body[tree.body.index(statement)] = ast.Pass()
-                return True
-    return False
-
-
-def _imported(statement: ast.stmt) -> set[str]:
-    names = statement.names if isinstance(statement, ast.Import | ast.ImportFrom) else []
-    return {alias.asname or alias.name.partition(".")[0] for alias in names}
-
-
-def _drop_argument(_: ast.Module, node: ast.ClassDef) -> bool:
-    for call in ast.walk(node):
-        match call:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="self")), args=[_], keywords=[]):
-                call.args = []
-                return True
-    return False
-
-
-def _flip(_: ast.Module, node: ast.ClassDef) -> bool:
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.If):
-            inner.test = ast.UnaryOp(ast.Not(), inner.test)
-            return True
-    return False
-
-
-def _show(title: str, refusing: Sequence[Verdict]) -> None:
-    print(f"  {title}", flush=True)
-    for verdict in refusing:
-        for finding in verdict.findings[:6]:
-            print(f"      {verdict.judge} {finding.rule}: {str(finding)[-400:]!r}", flush=True)
-
-
-def _print(name: str, figures: Counter[str]) -> None:
-    print(f"{name}: {figures['classes']} classes")
-    for key in sorted(figures):
-        if key != "classes":
-            print(f"    {key:44} {figures[key]:5}")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

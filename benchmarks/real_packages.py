@@ -54,10 +54,12 @@ own_tests:
   tinydb.table: tests/test_tables.py
 test_timeout_s: 20
 """,
+    # A runner with an option of its own: pytest-asyncio warns without it, and here a warning is an error.
     "blinker": """\
 language: python
 source: src/blinker
 tests: tests
+runner: [.venv/bin/python, -m, pytest, -o, asyncio_default_fixture_loop_scope=function]
 own_tests:
   blinker._utilities: tests/test_symbol.py
   blinker.base: tests/test_signals.py

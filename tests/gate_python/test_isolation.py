@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +21,7 @@ from python_house import SERVICE, PythonHouse
 from foundry_implementation_actor.domain.app import Run
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
 from foundry_implementation_actor.domain.unit import Candidate
-from foundry_implementation_actor.gate import isolate, placement
+from foundry_implementation_actor.gate import bubblewrap, isolate, placement
 from foundry_implementation_actor.gate.bubblewrap import Sandbox, readable
 from foundry_implementation_actor.gate.isolate import isolated, isolation_refusal
 from foundry_implementation_actor.gate.limits import limited
@@ -95,6 +98,77 @@ def test_processes_of_the_host_are_not_seen_and_none_is_left(house: PythonHouse)
     assert completed.seconds < 10
 
 
+def test_settings_of_the_kernel_cannot_be_written_and_the_self_check_tries_it(
+    house: PythonHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try_all = "for p in sys/kernel/core_pattern sys/vm/overcommit_memory sysrq-trigger; do (: >>/proc/$p) && echo $p; done"
+    with candidate(house) as run:
+        assert run(shell(house, f"({try_all}) 2>/dev/null; true")).text == ""
+    if os.getuid() == 0:
+        monkeypatch.setattr(bubblewrap, "covered", list)
+        assert bubblewrap.self_check() == "bubblewrap did not hold what it should"
+
+
+def test_what_is_in_the_users_home_is_not_seen_but_the_app_and_its_tools_are(
+    house: PythonHouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Path("/var/lib") / f"gate-test-{os.getpid()}" if os.getuid() == 0 else Path.home()
+    kept = home / "tools/bin"
+    kept.mkdir(parents=True)
+    try:
+        (home / "secret").write_text("x")
+        (kept / "tool").write_text("#!/bin/sh\necho tool\n")
+        (kept / "tool").chmod(0o755)
+        (home / "shared").mkdir()
+        (home / "shared/part").write_text("part\n")
+        (house.root / "linked").symlink_to(home / "shared")
+        monkeypatch.setattr(bubblewrap, "_homes", lambda _: [str(home)])
+        line = f"cat {home}/secret; tool; cat linked/part; cat {SERVICE}; echo x >{home}/mine && cat {home}/mine"
+        command = replace(shell(house, line), env={"PATH": f"{os.defpath}:{kept}"})
+        with candidate(house) as run:
+            assert run(command).text == "tool\npart\n" + BODY.decode() + "x\n"
+        assert not (home / "mine").exists()
+    finally:
+        shutil.rmtree(home)
+
+
+def test_an_app_that_is_its_users_home_is_not_hidden(house: PythonHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(house.root))
+    with candidate(house) as run:
+        assert run(shell(house, f"cat {SERVICE}")).stdout == BODY
+
+
+def test_shared_memory_is_bounded_and_devices_are_no_place_to_write(house: PythonHouse) -> None:
+    text = """
+        import os
+        for place, most in (("/dev/shm", 300), ("/dev", 1)):
+            with __import__("contextlib").suppress(OSError):
+                for at in range(most):
+                    open(f"{place}/{at}", "wb").write(bytes(1 << 20))
+                print(place)
+    """
+    with candidate(house) as run:
+        completed = run(Command((sys.executable, "-I", "-S", "-c", textwrap.dedent(text)), house.root, {}, 20))
+    assert (completed.text, completed.code) == ("", 0), completed.errors
+
+
+@pytest.mark.parametrize("by", [candidate, lambda house: contextlib.nullcontext(placed(house))])
+@pytest.mark.parametrize(
+    ("text", "ended"),
+    [
+        ("import os, signal\nfor _ in range(400):\n    os.fork() or signal.pause()\nsignal.pause()", Ended.PROCESSES),
+        ("import os, signal\nfor _ in range(3):\n    os.fork()\nx = b'x' * (700 << 20)\nsignal.pause()", Ended.MEMORY),
+    ],
+)
+def test_too_many_processes_or_too_much_memory_of_all_of_them_is_ended(
+    text: str, ended: Ended, by: Callable[[PythonHouse], AbstractContextManager[Run]], house: PythonHouse
+) -> None:
+    with by(house) as run:
+        completed = run(Command((sys.executable, "-I", "-S", "-c", text), house.root, {}, 30))
+    assert completed.ended is ended, completed.errors
+    assert completed.seconds < 20
+
+
 def test_a_hang_is_ended_at_its_time_limit_with_all_it_started(house: PythonHouse) -> None:
     with candidate(house) as run:
         completed = run(shell(house, "(setsid sleep 300 &) ; sleep 300", timeout_s=0.5))
@@ -133,7 +207,8 @@ def test_compiled_code_of_the_original_is_not_taken_for_the_candidates(house: Py
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-def test_a_plain_user_gets_the_same_isolation(house: PythonHouse) -> None:
+def test_a_plain_user_gets_the_same_isolation(house: PythonHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bubblewrap, "_homes", lambda _: [])  # that user has none
     for folder in (house.root, *house.root.parents):
         if folder.is_relative_to("/tmp/pytest-of-root"):
             folder.chmod(0o755)

@@ -212,7 +212,14 @@ def test_construction_is_asked_of_the_apps_container(house: PythonHouse) -> None
 
 
 def test_a_judge_that_breaks_leaves_the_body_unjudged(house: PythonHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(python_place, "version", lambda name: 1 / 0)
+    monkeypatch.setattr(python_place, "_installed", lambda package: 1 / 0)
     verdict = house.judge("linkage", GOOD)
     assert verdict.outcome is Outcome.UNJUDGED
     assert "the judge broke: ZeroDivisionError" in verdict.cause
+
+
+def test_what_update_wrapper_gives_a_body_links(house: PythonHouse) -> None:
+    wraps = "    def __init__(self, inner: type) -> None:\n        functools.update_wrapper(self, inner)\n"
+    shows = "    def shown(self) -> str:\n        return self.__wrapped__.__name__ + self.__name__\n"
+    body = f"{GOOD}\n\nimport functools\n\n\nclass Wrapped:\n{wraps}\n{shows}"
+    assert house.judge("linkage", body).outcome is Outcome.PASSED

@@ -180,3 +180,25 @@ def test_the_runner_of_the_app_is_the_one_that_judges(house: PythonHouse, tmp_pa
     verdict = house.judge("own-test", GOOD)
     assert verdict.outcome is Outcome.PASSED
     assert "1 passed, 1 deselected" in verdict.evidence
+
+
+STRICT = '[tool.pytest.ini_options]\nfilterwarnings = ["error"]\n'
+WARNS = "import warnings\n\n\ndef pytest_configure():\n    warnings.warn('an option is not set')\n"
+ASKS = "import sys\n\nsys.path.insert(0, 'src')\n\n\ndef pytest_configure():\n    {call}\n"
+
+
+def test_a_plugin_that_breaks_pytest_before_any_test_is_not_the_bodys_fault(house: PythonHouse) -> None:
+    (house.root / "pyproject.toml").write_text(STRICT)
+    (house.root / "conftest.py").write_text(WARNS)
+    verdict = house.judge("own-test", GOOD)
+    assert verdict.outcome is Outcome.UNJUDGED
+    assert "pytest broke before it read a test: UserWarning: an option is not set" in verdict.cause
+
+
+@pytest.mark.parametrize("raised", ["ValueError('no')", "SystemExit(7)"])
+def test_a_body_that_breaks_pytest_before_any_test_is_refused(raised: str, house: PythonHouse) -> None:
+    call = "import plugins.orders.service as one; getattr(one, 'at_start', lambda: None)()"
+    (house.root / "conftest.py").write_text(ASKS.format(call=call))
+    assert house.judge("own-test", GOOD).outcome is Outcome.PASSED
+    verdict = house.judge("own-test", f"{GOOD}\n\ndef at_start() -> None:\n    raise {raised}\n")
+    assert verdict.outcome is Outcome.REFUSED

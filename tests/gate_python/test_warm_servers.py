@@ -14,6 +14,7 @@ from python_house import CLEAN, SERVICE_TEST, PythonHouse
 from warm_house import judged, servers
 
 from foundry_implementation_actor.domain.verdict import Outcome
+from foundry_implementation_actor.gate import forks
 from foundry_implementation_actor.gate.isolate import isolated
 from foundry_implementation_actor.gate.warm import Warm
 from foundry_implementation_actor.system.supervise import descendants
@@ -169,3 +170,11 @@ def test_nothing_is_left_when_the_gate_is_killed(house: PythonHouse) -> None:
     finally:
         for one in below:
             os.close(one)
+
+
+def test_where_no_server_can_be_kept_it_judges_cold(
+    house: PythonHouse, warm: Warm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forks, "_VIEW", ("/bin/false",))
+    assert judged(house, GOOD, "own-test", warm.isolated).outcome is Outcome.PASSED
+    assert servers()["forks"] == []

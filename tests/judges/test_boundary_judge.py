@@ -30,7 +30,7 @@ def change(
 
 
 def judged(*inside: Change, **how: tuple[str, ...]) -> Verdict:
-    return judge_boundary(capability(**how), inside, (), ())
+    return judge_boundary(capability(**how), inside, (), (), {})
 
 
 def rules(verdict: Verdict) -> list[str]:
@@ -49,6 +49,7 @@ def test_every_reason_is_found_at_once() -> None:
          change("backend/d", secret=True), change("backend/e.lock")],
         [change("README.md")],
         [("backend/f", "is a git repository of its own")],
+        {},
     )  # fmt: skip
     assert sorted(rules(verdict)) == ["gitlink", "link", "mode", "outside", "protected", "secret", "unholdable"]
 
@@ -60,7 +61,7 @@ def test_a_deletion_of_a_link_or_a_protected_file_is_judged_by_its_path_only() -
 
 
 def test_a_path_is_shown_so_that_it_can_be_read() -> None:
-    verdict = judge_boundary(capability(), [], [change("a\nb\udcff\x1b[31m")], ())
+    verdict = judge_boundary(capability(), [], [change("a\nb\udcff\x1b[31m")], (), {})
     assert str(verdict.findings[0]).startswith("a\\nb\\udcff\\x1b[31m: added outside")
 
 
@@ -92,8 +93,8 @@ def test_a_link_that_only_goes_down_always_passes(path: str, target: str) -> Non
 
 def test_a_link_belongs_to_the_innermost_component() -> None:
     nested = capability("backend/", "backend/stub/")
-    assert rules(judge_boundary(nested, [change("backend/stub/l", LINK, "../x")], (), ())) == ["link"]
-    assert judge_boundary(nested, [change("backend/l", LINK, "stub/x")], (), ()).passed
+    assert rules(judge_boundary(nested, [change("backend/stub/l", LINK, "../x")], (), (), {})) == ["link"]
+    assert judge_boundary(nested, [change("backend/l", LINK, "stub/x")], (), (), {}).passed
 
 
 def test_the_size_of_a_change_is_refused_with_what_it_is_and_what_it_may_be() -> None:
@@ -107,4 +108,4 @@ def test_the_size_of_a_change_is_refused_with_what_it_is_and_what_it_may_be() ->
 
 def test_no_change_is_no_reason_to_refuse() -> None:
     assert judge_size([], ChangeLimits(1, 1)).passed
-    assert judge_boundary(capability(), [], [], []).passed
+    assert judge_boundary(capability(), [], [], [], {}).passed

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.workspace.checkout import run_folder, sweep
 from support.place import BRANCH, Place, Started, shell, write
 from support.processes import ends
@@ -107,11 +108,11 @@ def test_a_server_that_is_told_to_end_gives_its_run_the_grace_and_then_ends_it(p
 
 def test_a_folder_in_use_is_not_swept_and_one_that_is_left_is(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    assert sweep(state) == []
-    with run_folder(state, "busy-") as busy:
+    assert sweep(state, Journal()) == []
+    with run_folder(state, "busy-", Journal()) as busy:
         (state / "runs/left").mkdir()
         (state / "runs/left/file").write_text("x")
-        assert sweep(state) == ["left"]
+        assert sweep(state, Journal()) == ["left"]
         assert busy.is_dir()
     assert not list((state / "runs").iterdir())
 
@@ -126,7 +127,7 @@ def test_a_link_among_the_run_folders_is_not_followed_when_they_are_swept(tmp_pa
     (state / "runs/link").symlink_to(precious)
     (state / "runs/dangling").symlink_to("nowhere")
     (state / "runs/file").write_text("not a folder")
-    sweep(state)
+    sweep(state, Journal())
     assert sorted(entry.name for entry in precious.iterdir()) == ["deep", "file"]
     assert (precious / "deep").stat().st_mode & 0o777 == 0o500
 

@@ -10,9 +10,14 @@ from typing import Any
 
 import pytest
 
-from foundry_implementation_actor.runs.inline import InlineRuns, Turnstile
+from foundry_implementation_actor.runs.inline import Holds, InlineRuns, Turnstile
 
 Answer = dict[str, Any]
+Outcome = tuple[Answer, Holds | None]
+
+
+def true() -> bool:
+    return True
 
 
 def started(target: Callable[[], object]) -> threading.Thread:
@@ -86,7 +91,7 @@ def test_never_more_runs_at_once_than_allowed_and_all_of_twenty_callers_get_thei
     inside, most = 0, 0
     full = threading.Barrier(3, timeout=30)
 
-    def work(number: int) -> tuple[Answer, bool]:
+    def work(number: int) -> Outcome:
         nonlocal inside, most
         with lock:
             inside += 1
@@ -95,7 +100,7 @@ def test_never_more_runs_at_once_than_allowed_and_all_of_twenty_callers_get_thei
             full.wait()  # passes only when three are inside together
         with lock:
             inside -= 1
-        return {"number": number}, False
+        return {"number": number}, None
 
     with ThreadPoolExecutor(20) as pool:
         jobs = [pool.submit(runs.answer, str(n), partial(work, n)) for n in range(20)]
@@ -106,10 +111,10 @@ def test_never_more_runs_at_once_than_allowed_and_all_of_twenty_callers_get_thei
 def test_callers_of_one_run_join_it_and_each_gets_a_dict_of_its_own() -> None:
     runs, calls, go = InlineRuns(4), list[int](), threading.Event()
 
-    def work() -> tuple[Answer, bool]:
+    def work() -> Outcome:
         calls.append(1)
         go.wait(30)
-        return {"ok": True}, True
+        return {"ok": True}, true
 
     with ThreadPoolExecutor(5) as pool:
         jobs = [pool.submit(runs.answer, "key", work) for _ in range(5)]
@@ -124,9 +129,9 @@ def test_callers_of_one_run_join_it_and_each_gets_a_dict_of_its_own() -> None:
 def test_an_answer_that_is_not_worth_keeping_is_worked_for_again() -> None:
     runs, calls = InlineRuns(1), list[int]()
 
-    def work() -> tuple[Answer, bool]:
+    def work() -> Outcome:
         calls.append(1)
-        return {"n": len(calls)}, False
+        return {"n": len(calls)}, None
 
     assert [runs.answer("key", work)["n"] for _ in range(3)] == [1, 2, 3]
 
@@ -134,7 +139,7 @@ def test_an_answer_that_is_not_worth_keeping_is_worked_for_again() -> None:
 def test_an_error_reaches_everybody_who_joined_and_is_not_kept() -> None:
     runs, go = InlineRuns(2), threading.Event()
 
-    def broken() -> tuple[Answer, bool]:
+    def broken() -> Outcome:
         go.wait(30)
         raise RuntimeError("broken")
 
@@ -142,15 +147,15 @@ def test_an_error_reaches_everybody_who_joined_and_is_not_kept() -> None:
         jobs = [pool.submit(runs.answer, "key", broken) for _ in range(3)]
         go.set()
         assert [str(job.exception(30)) for job in jobs] == ["broken"] * 3
-    assert runs.answer("key", lambda: ({"ok": True}, True)) == {"ok": True}
+    assert runs.answer("key", lambda: ({"ok": True}, true)) == {"ok": True}
 
 
 def test_only_the_latest_answers_are_kept() -> None:
     runs, calls = InlineRuns(1), list[str]()
 
-    def work(key: str) -> tuple[Answer, bool]:
+    def work(key: str) -> Outcome:
         calls.append(key)
-        return {}, True
+        return {}, true
 
     def ask(key: str) -> None:
         runs.answer(key, partial(work, key))

@@ -39,6 +39,60 @@ def test_a_secret_is_hidden_in_every_form(form: str, secret: str, before: str, a
     assert finder([secret])((before + written + after).encode())
 
 
+def in_lines(text: str, columns: int, newline: str = "\n") -> str:
+    return newline.join(text[at : at + columns] for at in range(0, len(text), columns))
+
+
+@pytest.mark.parametrize("columns", [64, 76])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\n    ", "\\n"])
+@settings(deadline=None)
+@given(secret=SECRETS, before=st.binary(max_size=80), after=st.binary(max_size=80))
+def test_a_secret_is_hidden_in_base64_that_is_broken_into_lines(
+    columns: int, newline: str, secret: str, before: bytes, after: bytes
+) -> None:
+    whole = base64.b64encode(before + secret.encode() + after).decode()
+    first, last = -(-len(before) * 8 // 6), (len(before) + len(secret)) * 8 // 6
+    written = in_lines(whole, columns, newline)
+    shown = redactor([secret])(written)
+    assert HIDDEN in shown
+    assert whole[first:last] not in shown.replace(newline, "")
+    assert finder([secret])(written.encode())
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@settings(deadline=None)
+@given(secret=SECRETS, before=st.binary(max_size=20), after=st.binary(max_size=20))
+def test_a_secret_is_hidden_wherever_it_stands_in_a_base32_text(
+    lower: bool, secret: str, before: bytes, after: bytes
+) -> None:
+    whole = base64.b32encode(before + secret.encode() + after).decode()
+    whole = whole.lower() if lower else whole
+    shown = redactor([secret])(whole)
+    assert HIDDEN in shown
+    assert whole[-(-len(before) * 8 // 5) : (len(before) + len(secret)) * 8 // 5] not in shown
+    assert finder([secret])(whole.encode())
+
+
+@pytest.mark.parametrize("order", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("read_as", ["utf-8", "latin-1"])
+@settings(deadline=None)
+@given(secret=SECRETS, before=TEXT, after=TEXT)
+def test_a_secret_is_hidden_in_utf_16(order: str, read_as: str, secret: str, before: str, after: str) -> None:
+    content = (before + secret + after).encode(order)
+    assert finder([secret])(content)
+    text = content.decode(read_as, "replace")
+    assert HIDDEN in redactor([secret])(text)
+    assert HIDDEN in redactor([secret])(json.dumps(text))
+
+
+def test_a_secret_that_is_folded_is_hidden_as_it_stands_and_in_hex() -> None:
+    secret = "tok-0123456789abcdefghijklmnop"
+    for text in (secret, secret.encode().hex()):
+        for columns in (5, 10, 20):
+            assert redactor([secret])(f"is\n{in_lines(text, columns)}\nthere") == f"is\n{HIDDEN}\nthere"
+            assert finder([secret])(in_lines(text, columns).encode())
+
+
 @pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
 @settings(deadline=None)
 @given(secret=SECRETS, before=st.binary(max_size=20), after=st.binary(max_size=20))

@@ -17,9 +17,11 @@ from foundry_implementation_actor.domain.capability import Capability, Component
 from foundry_implementation_actor.domain.change import Kind
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.system.git import Git, Remote
-from foundry_implementation_actor.workspace.capture import Prepared, prepare, stage, staged_tree, survey
-from foundry_implementation_actor.workspace.checkout import Checkout, Start, check_out
+from foundry_implementation_actor.system.journal import Journal
+from foundry_implementation_actor.workspace.capture import stage, staged_tree, survey
+from foundry_implementation_actor.workspace.checkout import Start, check_out
 from foundry_implementation_actor.workspace.mirror import Refs, mirror_of, refresh
+from foundry_implementation_actor.workspace.trusted import Prepared, Trusted, open_trusted, prepare
 from support.repos import Repo, make_repo
 
 ROOTS = ("in/",)
@@ -36,22 +38,33 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     return make_repo(base / "tree", FILES).bare(base / "origin.git")
 
 
+class Place:
+    """A tree that is ready for a session; `judged` makes the git directory that looks at what came of it."""
+
+    def __init__(self, base: Path, git: Git, prepared: Prepared) -> None:
+        self.base, self.git, self.prepared = base, git, prepared
+        self.tree = prepared.tree
+
+    def judged(self) -> Trusted:
+        return open_trusted(self.git, self.prepared, Path(tempfile.mkdtemp(dir=self.base)) / "trusted.git")
+
+
 @contextlib.contextmanager
-def prepared_checkout(origin: Repo) -> Iterator[tuple[Checkout, Prepared]]:
+def prepared_checkout(origin: Repo) -> Iterator[Place]:
     with tempfile.TemporaryDirectory() as base:
         git = Git(Path(base), {"PATH": os.environ["PATH"]}, 30.0)
         mirror = mirror_of(Path(base) / "state", Remote(f"file://{origin.path}"), git)
-        refs = refresh(mirror, "impl/T")
+        refs = refresh(mirror, "impl/T", Journal())
         folder = Path(base) / "run"
         folder.mkdir()
         checkout = check_out(folder, mirror, Start(refs, refs.default, "impl/T"), CAPABILITY)
-        yield checkout, prepare(checkout, refs.default, {})
+        yield Place(Path(base), git, prepare(checkout, {}))
 
 
-def second_opinion(checkout: Checkout, origin: Repo) -> str:
+def second_opinion(place: Place, origin: Repo) -> str:
     """The tree that `git add` makes of the same files, outside of it as in the base."""
-    copy = checkout.folder / "copy"
-    shutil.copytree(checkout.tree, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+    copy = place.base / "copy"
+    shutil.copytree(place.tree, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
     repo = Repo(copy)
     repo.git("init", "-q")
     repo.git("fetch", "-q", str(origin.path), "main")
@@ -60,14 +73,14 @@ def second_opinion(checkout: Checkout, origin: Repo) -> str:
     return repo.git("write-tree")
 
 
-def captured(checkout: Checkout, prepared: Prepared) -> str:
-    found = survey(checkout, prepared, ROOTS, ())
+def captured(trusted: Trusted) -> str:
+    found = survey(trusted, ROOTS, ())
     assert not found.unholdable
     assert not found.outside
-    changes, refused = stage(checkout, prepared, found.inside)
+    changes, refused = stage(trusted, found.inside)
     assert not refused
     assert all((change.kind is Kind.DELETED) == (not change.blob) for change in changes)
-    return staged_tree(checkout)
+    return staged_tree(trusted)
 
 
 PATHS = st.sampled_from(
@@ -116,42 +129,44 @@ STEPS = st.lists(st.tuples(st.sampled_from([put, remove, link, move, flip, keep_
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(steps=STEPS)
 def test_any_sequence_of_changes_gives_the_tree_that_git_would_make(origin: Repo, steps: list[Step]) -> None:
-    with prepared_checkout(origin) as (checkout, prepared):
+    with prepared_checkout(origin) as place:
         for act, path, content in steps:
             with contextlib.suppress(OSError):
-                act(checkout.tree / "in", path, content)
-        if (checkout.tree / "in").is_dir():
-            assert captured(checkout, prepared) == second_opinion(checkout, origin)
+                act(place.tree / "in", path, content)
+        if (place.tree / "in").is_dir():
+            assert captured(place.judged()) == second_opinion(place, origin)
 
 
 def test_a_change_of_one_byte_in_the_same_moment_is_seen(origin: Repo) -> None:
     """Size and times are those of the base; only the inode's own change time is not."""
     for _ in range(5):
-        with prepared_checkout(origin) as (checkout, prepared):
-            keep_times(checkout.tree / "in", "a", "9\n")
-            [change] = survey(checkout, prepared, ROOTS, ()).inside
+        with prepared_checkout(origin) as place:
+            keep_times(place.tree / "in", "a", "9\n")
+            [change] = survey(place.judged(), ROOTS, ()).inside
             assert (change.path, change.kind) == ("in/a", Kind.CHANGED)
 
 
 def test_a_run_folder_that_cannot_be_filled_is_an_unfit_host(origin: Repo, tmp_path: Path) -> None:
     (tmp_path / "home").write_text("in the way")
-    with prepared_checkout(origin) as (checkout, prepared):
-        refs = Refs(prepared.base, "", {})
-        mirror = mirror_of(tmp_path / "state", Remote(f"file://{origin.path}"), checkout.git)
+    with prepared_checkout(origin) as place:
+        commit = place.prepared.base.commit
+        refs = Refs(commit, "", {})
+        mirror = mirror_of(tmp_path / "state", Remote(f"file://{origin.path}"), place.git)
         with pytest.raises(ActorError, match="the actor's state cannot be written") as raised:
-            check_out(tmp_path, mirror, Start(refs, prepared.base, "impl/T"), CAPABILITY)
+            check_out(tmp_path, mirror, Start(refs, commit, "impl/T"), CAPABILITY)
         assert raised.value.code is Code.UNFIT
 
 
 def test_the_trusted_git_borrows_history_and_tags(origin: Repo) -> None:
-    with prepared_checkout(origin) as (checkout, prepared):
-        assert checkout.git.text("rev-list", "--count", prepared.base) == "1"
-        assert checkout.git.text("rev-parse", "HEAD") == prepared.base
+    with prepared_checkout(origin) as place:
+        git, commit = place.judged().git, place.prepared.base.commit
+        assert git.text("rev-list", "--count", commit) == "1"
+        assert git.text("rev-parse", "HEAD") == commit
 
 
 def test_the_sessions_git_has_the_history_no_remote_and_a_clean_tree(origin: Repo) -> None:
-    with prepared_checkout(origin) as (checkout, _):
-        session = Repo(checkout.tree)
+    with prepared_checkout(origin) as place:
+        session = Repo(place.tree)
         assert session.git("status", "--porcelain") == ""
         assert session.git("remote") == ""
         assert session.git("symbolic-ref", "--short", "HEAD") == "impl/T"

@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from papeete_actor_synchronous_messaging.engine import EngineError
@@ -24,7 +25,8 @@ from foundry_implementation_actor.domain.run import Accepted, Door
 from foundry_implementation_actor.domain.task import Task, read_task
 from foundry_implementation_actor.runs.assess import assess
 from foundry_implementation_actor.runs.implement import implement
-from foundry_implementation_actor.runs.inline import Answer, InlineRuns
+from foundry_implementation_actor.runs.inline import Answer, Holds, InlineRuns
+from foundry_implementation_actor.runs.start import still_there
 from foundry_implementation_actor.runs.workshop import Workshop
 from foundry_implementation_actor.system.journal import CORRELATION, Sink, new_correlation_id, to_logging
 from foundry_implementation_actor.system.secrets import Redact
@@ -75,8 +77,7 @@ class ClaudeCodeEngine:
         self.name = config.engine
         self._shop = workshop(config, settings, claude_bin or "claude", sink)
         self._runs = InlineRuns(settings.max_sessions)
-        for name in sweep(settings.state):
-            self._shop.journal.event("swept", level="warn", folder=name)
+        sweep(settings.state, self._shop.journal)
 
     def judge(self, *, system: str, prompt: str, schema: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Answer one request; `prompt` is `verb: …`, `door: …` and the situation as JSON.
@@ -88,7 +89,7 @@ class ClaudeCodeEngine:
         journal = self._shop.journal.bound(correlation_id=_correlation_id())
         try:
             door, payload = _situation(prompt)
-            journal = journal.bound(task_id=_named(payload))
+            journal = journal.bound(task_id=_named(payload, journal.redact))
             task = read_task(door, payload)
             shop = replace(self._shop, journal=journal)
             return self._runs.answer(task.digest(self.config.capability), lambda: _run(shop, task, system, schema))
@@ -109,12 +110,18 @@ class ClaudeCodeEngine:
         self._shop.stop.set()
 
 
-def _run(shop: Workshop, task: Task, system: str, schema: Mapping[str, Any] | None) -> tuple[Answer, bool]:
-    """One run's answer, and whether the same request may be given it again without a new run."""
+def _run(shop: Workshop, task: Task, system: str, schema: Mapping[str, Any] | None) -> tuple[Answer, Holds | None]:
+    """One run's answer, and how to see that the same request may be given it again without a new run."""
     if task.door is Door.ASSESS:
-        return assess(shop, task, system, schema), True
+        return assess(shop, task, system, schema), _always
     reply = implement(shop, task, system)
-    return reply.wire(), isinstance(reply, Accepted) or reply.settled
+    if isinstance(reply, Accepted):
+        return reply.wire(), partial(still_there, shop, reply.branch, reply.commit)
+    return reply.wire(), _always if reply.settled else None
+
+
+def _always() -> bool:
+    return True
 
 
 def _redacted(error: ActorError, hide: Redact) -> ActorError:
@@ -132,10 +139,10 @@ def _situation(prompt: str) -> tuple[Door, Mapping[str, Any]]:
         raise ActorError(Code.BAD_REQUEST, f"this engine answers {doors}, asked as the framework asks") from error
 
 
-def _named(payload: Mapping[str, Any]) -> str:
+def _named(payload: Mapping[str, Any], hide: Redact) -> str:
     """The task that a payload names, before anything else of it is checked."""
     task_id = payload.get("task_id")
-    return clip(task_id, _LONGEST_ID) if isinstance(task_id, str) else ""
+    return clip(hide(task_id), _LONGEST_ID) if isinstance(task_id, str) else ""
 
 
 def _correlation_id() -> str:

@@ -17,23 +17,32 @@ from foundry_implementation_actor.gate.answer import Answer
 from foundry_implementation_actor.gate.ask import target_of
 from foundry_implementation_actor.gate.fitness import State, examine
 from foundry_implementation_actor.gate.gate import Gate
+from foundry_implementation_actor.gate.staging import Staged
 
 _COLORS = {State.OK: "green", State.WARNING: "yellow", State.MISSING: "red"}
 
 
 def _show_status(found: Mapping[str, Any]) -> None:
     for body in found["staged"]:
-        size = f"{body['sections']} sections, {body['bytes']} bytes"
-        click.echo(f"{body['plugin']}.{body['class']}  {size}, since {body['since']}, sha256 {body['sha256']}")
+        click.echo(f"{body['plugin']}.{body['class']}  {_arrived(body)}")
     if not found["staged"]:
         click.echo("nothing is staged")
+
+
+def _arrived(body: Mapping[str, Any]) -> str:
+    if "damage" in body:
+        return f"damaged: {body['damage']}; gate abandon {body['plugin']} {body['class']}"
+    return f"{body['sections']} sections, {body['bytes']} bytes, since {body['since']}, sha256 {body['sha256']}"
 
 
 @gate_command("status", _show_status)
 def status(gate: Gate) -> Answer:
     """List the bodies that are staged and not finished."""
-    staged = [{**answer.staged(body), "since": _time(body.opened)} for body in gate.status()]
-    return {"ok": True, "staged": staged}
+    return {"ok": True, "staged": [{**answer.staged(body), **_since(body)} for body in gate.status()]}
+
+
+def _since(body: Staged) -> Mapping[str, str]:
+    return {} if body.damage else {"since": _time(body.opened)}
 
 
 def _show_abandoned(found: Mapping[str, Any]) -> None:

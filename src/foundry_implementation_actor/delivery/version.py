@@ -47,7 +47,7 @@ def image_version(export: Path, capability: Capability, component: Component, ta
     argv = (sys.executable, "-I", "-c", _COMPUTE, *arguments)
     done = run(Command(argv, cwd=export, env=_environment(path), timeout_s=_TIMEOUT_S))
     if not done.ok:
-        raise ActorError(Code.BUG, f"no version could be computed: {done.errors[-500:]}", where=component.name)
+        raise ActorError(Code.BUG, f"no version could be computed: {done.errors}", where=component.name)
     return done.text.strip()
 
 

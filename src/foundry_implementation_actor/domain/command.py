@@ -14,6 +14,9 @@ class Ended(StrEnum):
     EXIT = "exit"
     TIMEOUT = "timeout"
     OUTPUT = "output"
+    PROCESSES = "processes"
+    MEMORY = "memory"
+    TAMPERED = "tampering"
     STOPPED = "stopped"
     NOT_FOUND = "not-found"
 
@@ -23,7 +26,9 @@ class Command:
     """What to run. The environment is whole: nothing is inherited from the actor's own.
 
     `stdin` is everything the child can read; it sees end of file after it. `output_limit` bounds
-    stdout and stderr together, in bytes. `pass_fds` are descriptors that the child inherits.
+    stdout and stderr together, in bytes. `most_processes` and `most_memory` (bytes, of all its
+    processes together) bound what it and its descendants may be at once; 0 is no bound. They are
+    looked at a few times a second. `pass_fds` are descriptors that the child inherits.
     """
 
     argv: tuple[str, ...]
@@ -32,6 +37,8 @@ class Command:
     timeout_s: float
     stdin: bytes = b""
     output_limit: int = 16 * 1024 * 1024
+    most_processes: int = 0
+    most_memory: int = 0
     pass_fds: tuple[int, ...] = field(default=())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ TASK_ID_RULE = (
     "without '..', not ending in '.' or '.lock'"
 )
 MAX_TASK_BYTES = 1024 * 1024
+MAX_ENTRIES = 1_000
+"""Of `definition_of_done` and of `acceptance_surface` each: more than a session could work through."""
 
 _TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -110,6 +113,8 @@ def _wrong_done(payload: Mapping[str, Any]) -> list[str]:
     done = payload.get("definition_of_done")
     if not isinstance(done, list) or not done:
         return ["definition_of_done must be a list with at least one criterion"]
+    if len(done) > MAX_ENTRIES:
+        return [f"definition_of_done holds {len(done):,} criteria, more than the {MAX_ENTRIES:,} that a task may have"]
     return [
         f"definition_of_done[{i}] must be a non-empty string, not {_kind(item)}"
         for i, item in enumerate(done)
@@ -123,13 +128,15 @@ def _wrong_surface(door: Door, payload: Mapping[str, Any]) -> list[str]:
         return []
     if not isinstance(surface, list) or (door is Door.ASSESS and not surface):
         return ["acceptance_surface must be a list with at least one expectation"]
+    if len(surface) > MAX_ENTRIES:
+        return [f"acceptance_surface holds {len(surface):,} expectations, more than the {MAX_ENTRIES:,} of one task"]
     wrong = [
         f"acceptance_surface[{i}] must be an object with a non-empty string 'id'"
         for i, item in enumerate(surface)
         if not isinstance(item, dict) or not isinstance(item.get("id"), str) or not item["id"]
     ]
-    ids = [item["id"] for item in surface if isinstance(item, dict) and isinstance(item.get("id"), str)]
-    repeated = sorted({name for name in ids if ids.count(name) > 1})
+    ids = Counter(item["id"] for item in surface if isinstance(item, dict) and isinstance(item.get("id"), str))
+    repeated = sorted(name for name, times in ids.items() if times > 1)
     return wrong + [f"acceptance_surface names the id {name!r} more than once" for name in repeated]
 
 

@@ -24,13 +24,13 @@ from foundry_implementation_actor.engines.port import (
 )
 
 _SYNTHETIC = "<synthetic>"
-_SHORT = 2000
 
 
 def read_line(line: bytes) -> tuple[StreamEvent, ...]:
     """The events of one line of stdout, without its end. Never raises.
 
-    A blank line says nothing. A line that is no JSON object of this format becomes an `Other`.
+    A blank line says nothing. A line that is no JSON object of this format becomes an `Other`. Texts are
+    whole: they are cut where they are recorded, once no secret can be cut with them.
     """
     text = line.decode("utf-8", "replace").strip()
     if not text:
@@ -38,9 +38,9 @@ def read_line(line: bytes) -> tuple[StreamEvent, ...]:
     try:
         record = json.loads(text)
     except (ValueError, RecursionError):
-        return (Other("not-json", text[:_SHORT]),)
+        return (Other("not-json", text),)
     if not isinstance(record, dict):
-        return (Other("not-an-object", text[:_SHORT]),)
+        return (Other("not-an-object", text),)
     return tuple(_events(record))
 
 
@@ -56,7 +56,7 @@ def _events(record: dict[str, Any]) -> Iterator[StreamEvent]:
             yield _init(record)
         case kind:
             name = "/".join(_text(part) for part in (kind, record.get("subtype")) if part)
-            yield Other(name or "no-type", _json(record)[:_SHORT])
+            yield Other(name or "no-type", _json(record))
 
 
 def _init(record: dict[str, Any]) -> Init:

@@ -44,6 +44,8 @@ def answer(outcome: Landed | Refused | Staged | Again) -> Answer:
 def staged(body: Staged) -> Answer:
     """How far a body has arrived."""
     named = {"plugin": body.target.plugin, "class": body.target.class_}
+    if body.damage:
+        return {**named, "damage": body.damage}
     return {**named, "sections": body.sections, "bytes": body.size, "sha256": body.digest}
 
 

@@ -157,10 +157,18 @@ def _composed(root: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for section in ("autoload", "autoload-dev"):
         for prefix, folders in _psr_4(composed, section).items():
-            folder = folders[0] if isinstance(folders, list) and folders else folders
-            if prefix and isinstance(folder, str) and is_there(root, os.path.normpath(folder or ".")):
-                found[prefix.rstrip("\\")] = os.path.normpath(folder or ".")
+            named = _below(folders if isinstance(folders, list) else [folders])
+            # A folder that is still to be made has its namespace too; of several, one that is there goes first.
+            folder = next((name for name in named if is_there(root, name)), next(iter(named), None))
+            if prefix and folder:
+                found[prefix.rstrip("\\")] = folder
     return found
+
+
+def _below(folders: list[object]) -> list[str]:
+    """Those that are folders below the root, or the root itself."""
+    plain = [os.path.normpath(folder or ".") for folder in folders if isinstance(folder, str)]
+    return [folder for folder in plain if folder != ".." and not folder.startswith(("/", "../"))]
 
 
 def _psr_4(composed: object, section: str) -> Mapping[str, object]:

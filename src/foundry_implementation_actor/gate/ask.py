@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from foundry_implementation_actor.domain.edit import Pair, transmitted
@@ -11,6 +12,13 @@ from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.unit import BODY_LIMIT, Target, is_identifier
 
 MODES = ("start", "append", "finish")
+
+TARGET_KEYS = ("plugin", "class")
+EDIT_KEYS = (*TARGET_KEYS, "edits", "expect")
+_DECLARED = ("bytes", "sections", "sha256")
+_BODY_KEYS = (*TARGET_KEYS, "content", "mode", "expect", "section", "offset", *_DECLARED)
+_BATCHED_KEYS = (*TARGET_KEYS, "content", "edits", "mode", "expect", *_DECLARED)
+_EVERY_KEY = frozenset((*_BODY_KEYS, "edits", "batch"))
 
 
 @dataclass(frozen=True)
@@ -78,10 +86,12 @@ def wish(sent: Any) -> Wish:
         ActorError: BAD_REQUEST or TOO_LARGE, saying which key is wrong and what to send instead.
     """
     fields = _object(sent, "the input")
-    if "batch" in fields:
+    if fields.get("batch") is not None:
+        only(fields, ("batch",), "a batch")
         return _batch(fields)
-    if "edits" in fields:
+    if fields.get("edits") is not None:
         raise _bad("edits", "belongs to edit; implement takes content")
+    only(fields, _BODY_KEYS, "implement")
     found = _body(fields)
     return found if isinstance(found, Stage) else _bounded(found)
 
@@ -93,6 +103,7 @@ def edit_wish(sent: Any) -> Ask:
         ActorError: BAD_REQUEST or TOO_LARGE.
     """
     fields = _object(sent, "the input")
+    only(fields, EDIT_KEYS, "edit")
     ask = Ask(target_of(fields), Edits(pairs_of(fields.get("edits"))), _digest(fields, "expect"))
     return _bounded(ask)
 
@@ -111,6 +122,25 @@ def target_of(fields: Mapping[str, Any]) -> Target:
             raise _bad(key, f"{said}; give a name of letters, digits and _, never a path")
         names.append(str(value))
     return Target(*names)
+
+
+def only(fields: Mapping[Any, Any], known: Sequence[str], what: str) -> None:
+    """Refuse a key that nobody reads: a misspelt `expect` would land what it should have held back.
+
+    Args:
+        fields: what was sent; a key of another ask whose value is None counts as unsaid.
+        known: the keys that are read.
+        what: what takes them, for the message.
+
+    Raises:
+        ActorError: BAD_REQUEST naming the key, and the one that may have been meant.
+    """
+    for key in fields:
+        if key in known or (key in _EVERY_KEY and fields[key] is None):
+            continue
+        near = get_close_matches(str(key)[:80], known, n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise _bad(str(key)[:80], f"is no key of {what}, which takes {', '.join(known) or 'none'}{meant}")
 
 
 def pairs_of(sent: Any) -> tuple[Pair, ...]:
@@ -161,8 +191,9 @@ def _batch(fields: Mapping[str, Any]) -> tuple[Ask, ...]:
 
 def _in_batch(sent: Any, where: str) -> Ask:
     fields = _object(sent, where)
-    if "edits" in fields:
-        if "content" in fields or "mode" in fields:
+    only(fields, _BATCHED_KEYS, where)
+    if fields.get("edits") is not None:
+        if fields.get("content") is not None or fields.get("mode") is not None:
             raise _bad(where, "has edits beside content or mode; give one of them")
         return edit_wish(fields)
     found = _body(fields)
@@ -194,7 +225,7 @@ def _fits(size: int, where: str) -> None:
         raise ActorError(Code.TOO_LARGE, message, hint=hint, where=where)
 
 
-def _object(sent: Any, where: str) -> Mapping[str, Any]:
+def _object(sent: Any, where: str) -> Mapping[Any, Any]:
     if not isinstance(sent, Mapping):
         raise _bad(where, f"must be an object, not {type(sent).__name__}")
     return sent

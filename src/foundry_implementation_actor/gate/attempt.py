@@ -22,6 +22,12 @@ from foundry_implementation_actor.gate.staging import Staging
 from foundry_implementation_actor.gate.state import kept_folder
 from foundry_implementation_actor.gate.trial import is_blind
 
+FREE_TRIALS = 3
+"""Trials that hold nobody up; a body beside which others still land then is judged with the app held."""
+
+_GIVEN_UP = Refused("the caller took the call back before the body landed; nothing was changed")
+_MOVED = "{path}: was changed by somebody else while its body was judged; read it again and ask anew"
+
 
 class Judging(Protocol):
     """Puts candidates before the judges."""
@@ -33,46 +39,79 @@ class Judging(Protocol):
 class Ground:
     """Where an attempt takes place.
 
-    `find` gives a class's place, or why it has none for what is to be done with it.
+    `find` gives a class's place, or why it has none for what is to be done with it. `given_up` says
+    that the caller took the call back, so that nothing should land any more.
     """
 
     root: Path
     find: Callable[[Target, str], Place | str]
     judge: Judging
     step: Step = lambda _: None
+    given_up: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True)
+class _Sight:
+    """The candidates, and how many landings the app had had when they were prepared."""
+
+    count: int
+    candidates: tuple[Candidate, ...]
 
 
 def attempt(ground: Ground, asks: Sequence[Ask]) -> Landed | Refused:
     """Land all of the bodies, or none.
 
-    They are judged without a lock. If another landing came in between, they are judged once more
-    while the app is held, because what was green beside the old bodies may not be beside the new.
+    They are judged without a lock. If another landing came in between, they are judged again, because
+    what was green beside the old bodies may not be beside the new; but never over a file that changed
+    itself, since what was written there would be lost. The last trial of a busy app is held alone.
 
     Raises:
         ActorError: UNFIT when the app or the gate's state cannot be written.
     """
-    root = ground.root
-    with alone(root), quiet(root):
-        seen = count(root)
+    trial, free = None, FREE_TRIALS
+    while True:
+        with alone(ground.root):
+            sight = _look(ground, asks, trial)
+            if isinstance(sight, Refused):
+                return sight
+            if not free:
+                return _land(ground, asks, ground.judge(sight.candidates))
+        trial, free = ground.judge(sight.candidates), free - 1
+        with alone(ground.root):
+            if count(ground.root) == sight.count:
+                return _land(ground, asks, trial)
+
+
+def _look(ground: Ground, asks: Sequence[Ask], trial: Trial | None) -> _Sight | Refused:
+    """The candidates as the app is now, under `alone`; none when a file of an earlier trial moved on."""
+    if ground.given_up():
+        return _GIVEN_UP
+    with quiet(ground.root):
+        judged = trial.bodies if trial else ()
+        for body in judged:
+            if not _stands(ground.root, body.candidate):
+                return Refused(_MOVED.format(path=body.candidate.place.path), judged)
         candidates = _prepared(ground, asks)
-    if isinstance(candidates, Refused):
-        return candidates
-    trial = ground.judge(candidates)
-    with alone(root):
-        if count(root) != seen:
-            with quiet(root):
-                candidates = _prepared(ground, asks)
-            if isinstance(candidates, Refused):
-                return candidates
-            trial = ground.judge(candidates)
-        refused = _refusal(trial)
-        if refused is not None:
-            return refused
-        with quiet(root):
-            missed = land(root, candidates, ground.step)
+    return candidates if isinstance(candidates, Refused) else _Sight(count(ground.root), candidates)
+
+
+def _stands(root: Path, judged: Candidate) -> bool:
+    """Whether a file holds what a body was judged against, or that body already."""
+    return read_live(root, judged.place.path) in {judged.original, judged.content}
+
+
+def _land(ground: Ground, asks: Sequence[Ask], trial: Trial) -> Landed | Refused:
+    refused = _refusal(trial)
+    if refused is not None:
+        return refused
+    if ground.given_up():
+        return replace(_GIVEN_UP, bodies=trial.bodies)
+    candidates = [body.candidate for body in trial.bodies]
+    with quiet(ground.root):
+        missed = land(ground.root, candidates, ground.step)
     if missed is not None:
         return Refused(f"{missed.path}: {missed.message}; read it again and ask anew", trial.bodies)
-    _forget_staged(root, asks, candidates)
+    _forget_staged(ground.root, asks, candidates)
     return Landed(trial.bodies, (trial.note,) if trial.note else ())
 
 

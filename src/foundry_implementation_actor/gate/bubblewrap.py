@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import shutil
 import signal
 import sys
@@ -16,7 +17,8 @@ from pathlib import Path
 from foundry_implementation_actor.domain.app import App
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
 from foundry_implementation_actor.domain.error import ActorError
-from foundry_implementation_actor.gate.limits import limited, missing_program, private
+from foundry_implementation_actor.gate import watch
+from foundry_implementation_actor.gate.limits import bounded, limited, missing_program, private
 from foundry_implementation_actor.system.process import Stop, run_contained
 
 HOME = "/tmp/home"  # noqa: S108 - inside of the sandbox, where /tmp is private
@@ -26,9 +28,12 @@ TMP_BYTES = 256 * 1024 * 1024
 # Sockets of the host's daemons lie in /run; what is needed to resolve names does too.
 _HIDDEN = ("/tmp", "/var/tmp")  # noqa: S108
 _HIDDEN_WITHOUT_NETWORK = (*_HIDDEN, "/run")
-_KERNEL = tuple(f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "mtrr", "acpi", "scsi"))
+_SETTINGS = ("sys", "sysrq-trigger", "irq", "bus", "fs", "mtrr", "acpi", "scsi", "pressure")
+_KERNEL = tuple(f"/proc/{name}" for name in _SETTINGS)
 _SELF_CHECK_S = 10.0
 _SELF_CHECK = 'cat body; (echo wrote >body) 2>/dev/null; (echo wrote >beside) 2>/dev/null; echo "$$"'
+# Opened only, and never written to, in case that it can be.
+_SELF_CHECK_KERNEL = '(: >>/proc/sys/kernel/core_pattern) 2>/dev/null && echo kernel'
 
 
 class Sandbox:
@@ -60,14 +65,15 @@ class Sandbox:
         """The command that runs another in isolation; `bound` are descriptors of contents by their paths."""
         bound = bound or {}
         return replace(
-            command,
+            bounded(command),
             argv=(self._bwrap, *self._view(command), *self._bindings(bound), *limited(command.argv)),
             env=private(command.env, HOME),
             pass_fds=(*command.pass_fds, *bound.values()),
         )
 
     def _view(self, command: Command) -> list[str]:
-        view = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        view = ["--ro-bind", "/", "/", "--dev", "/dev", "--remount-ro", "/dev"]
+        view += ["--size", str(TMP_BYTES), "--tmpfs", "/dev/shm", "--proc", "/proc"]  # noqa: S108
         for place in covered():
             view += ["--ro-bind", place, place]
         for folder in hidden(self._app):
@@ -94,7 +100,7 @@ def self_check() -> str:
         root = Path(folder).resolve()
         (root / "body").write_bytes(b"live\n")
         app = App(root, "", "", "", ())
-        command = Command(("/bin/sh", "-c", _SELF_CHECK), root, {"PATH": os.defpath}, _SELF_CHECK_S)
+        command = Command(("/bin/sh", "-c", f"{_SELF_CHECK}; {_SELF_CHECK_KERNEL}; true"), root, {"PATH": os.defpath}, _SELF_CHECK_S)
         try:
             completed = Sandbox(app, {"body": b"candidate\n"})(command)
         except ActorError as error:
@@ -126,21 +132,50 @@ def covered() -> list[str]:
 
 
 def hidden(app: App) -> list[str]:
-    """The folders of the host that a command sees empty, and may write to."""
-    return list(filter(os.path.isdir, _HIDDEN if app.network else _HIDDEN_WITHOUT_NETWORK))
+    """The folders of the host that a command sees empty, and may write to. HOME holds keys and tokens."""
+    folders = list(filter(os.path.isdir, _HIDDEN if app.network else _HIDDEN_WITHOUT_NETWORK))
+    below = tuple(f"{folder}/" for folder in folders)
+    return [*folders, *(home for home in _homes(app.root) if not home.startswith(below))]
 
 
 def needed(app: App, command: Command) -> list[str]:
     """The folders below a hidden one that a command needs all the same; outermost first."""
     below = tuple(f"{place}/" for place in hidden(app))
-    needed = {str(app.root), str(Path(__file__).parents[1]), sys.prefix, sys.base_prefix}
+    wanted = {str(app.root), str(Path(__file__).parents[1]), sys.prefix, sys.base_prefix}
+    wanted |= _of_programs(app, command) | _linked_to(app)
+    for value in command.env.values():
+        wanted.update(word for word in value.split(os.pathsep) if word.startswith(below))
+    kept = sorted(folder for folder in wanted if folder.startswith(below) and Path(folder).exists())
+    return [folder for folder in kept if not any(Path(home).is_relative_to(folder) for home in _homes(app.root))]
+
+
+def _homes(root: Path) -> list[str]:
+    """This user's HOME, as the host and as the environment have it; an app's root or a folder above is none."""
+    with contextlib.suppress(KeyError):  # a user whom the host does not know
+        said = {pwd.getpwuid(os.getuid()).pw_dir, os.path.expanduser("~")}  # noqa: PTH111 - stays a text
+        real = {os.path.realpath(home) for home in said if os.path.isabs(home)}  # noqa: PTH117 - the same
+        return sorted(home for home in real if os.path.isdir(home) and Path(home) not in {root, Path("/")})  # noqa: PTH112
+    return []
+
+
+def _of_programs(app: App, command: Command) -> set[str]:
+    """Where the programs are installed: `bin` and what lies beside it."""
+    found = set()
     for program in (command.argv[0], *app.interpreter[:1], *app.runner[:1], *app.analyser[:1]):
-        for place in (Path(program), Path(program).resolve()):
-            if place.is_absolute() and place.exists() and len(place.parts) > 3:
-                needed.add(str(place.parents[1]))
-    for variable in ("PATH", "PYTHONPATH"):
-        needed.update(command.env.get(variable, "").split(os.pathsep))
-    return sorted(folder for folder in needed if folder.startswith(below) and Path(folder).exists())
+        named = Path(shutil.which(program, path=command.env.get("PATH", os.defpath)) or program)
+        for place in {named, Path(os.path.realpath(named))}:
+            if place.is_absolute() and place.exists():
+                prefix = place.parents[min(1, len(place.parents) - 1)]
+                shared = str(prefix) in {f"{home}{below}" for home in _homes(app.root) for below in ("", "/.local")}
+                found.add(str(place.parent if shared or len(place.parts) <= 3 else prefix))
+    return found
+
+
+def _linked_to(app: App) -> set[str]:
+    """Where links and editable installations of the app lead."""
+    links = [place for pattern in ("*", "vendor/*/*") for place in app.root.glob(pattern) if place.is_symlink()]
+    interpreter = next(filter(os.path.isabs, app.interpreter[:1]), "")  # noqa: PTH117 - a text
+    return {*map(os.path.realpath, links), *(watch.linked(interpreter) if interpreter else ())}
 
 
 def emptied(app: App, paths: Iterable[str]) -> list[str]:

@@ -25,10 +25,10 @@ from foundry_implementation_actor.system.running import Pipes, Running, gather
 
 _SERVER = str(Path(__file__).with_name("inside") / "fork_server.py")
 _PROBE_NEEDS = ("importlib.util", "inspect", "pathlib", "traceback")
-_PYTEST_NEEDS = ("pytest", "_pytest.config", *(f"_pytest.{name}" for name in (
-    "assertion.rewrite", "capture", "compat", "debugging", "doctest", "faulthandler", "fixtures", "helpconfig",
-    "junitxml", "legacypath", "logging", "main", "mark", "monkeypatch", "nodes", "pastebin", "pytester_assertions",
-    "python", "recwarn", "reports", "runner", "setuponly", "setupplan", "skipping", "stepwise", "terminal",
+_PYTEST_NEEDS = ("pytest", "pdb", "tomllib", "_pytest.config", *(f"_pytest.{name}" for name in (
+    "_argcomplete", "assertion.rewrite", "capture", "compat", "debugging", "doctest", "faulthandler", "fixtures",
+    "helpconfig", "junitxml", "legacypath", "logging", "main", "mark", "monkeypatch", "nodes", "pastebin", "pytester_assertions",
+    "python", "recwarn", "reports", "runner", "setuponly", "setupplan", "skipping", "stepwise", "subtests", "terminal",
     "threadexception", "tmpdir", "unittest", "unraisableexception", "warnings",
 )))  # fmt: skip
 _VIEW = (
@@ -151,16 +151,21 @@ class _Server:
     def hides(self, command: Command, words: Sequence[str]) -> bool:
         """Whether the command's own folders hold a module that would have come before one that is loaded already."""
         folders = [folder for folder in command.env.get("PYTHONPATH", "").split(os.pathsep) if folder]
-        for folder in [str(command.cwd), *folders] if words[0] == "-m" else folders:
-            with contextlib.suppress(OSError):
-                names = {name.partition(".")[0] for name in os.listdir(folder)}  # noqa: PTH208 - names are enough
-                if names & self._loaded or names & _AT_START:
-                    return True
-        return False
+        if words[0] == "-m":
+            folders.append(str(command.cwd))
+        return any(_holds(Path(folder), self._loaded | _AT_START) for folder in folders)
 
     def send(self, asked: dict[str, Any], descriptors: Sequence[int]) -> None:
         """Ask for a program; both the descriptors and the words arrive, or neither."""
         socket.send_fds(self._asking, [json.dumps(asked).encode()], list(descriptors))
+
+
+def _holds(folder: Path, modules: frozenset[str]) -> bool:
+    """Whether a folder of the import path holds one of these modules; a folder without `__init__.py` is none."""
+    with contextlib.suppress(OSError):
+        named = [name for name in os.listdir(folder) if name.partition(".")[0] in modules]  # noqa: PTH208 - names
+        return any("." in name or (folder / name / "__init__.py").exists() for name in named)
+    return False
 
 
 def _command(app: App, sockets: Sequence[int]) -> Command:

@@ -19,6 +19,7 @@ from foundry_implementation_actor.gate.outcome import Again, Landed, Refused, Te
 from foundry_implementation_actor.gate.plan import Unmade
 from foundry_implementation_actor.gate.record import record
 from foundry_implementation_actor.gate.scaffold import Made, make
+from foundry_implementation_actor.gate.shadow import shadowed
 from foundry_implementation_actor.gate.spot import read_live
 from foundry_implementation_actor.gate.staging import Declared, Staged, Staging
 from foundry_implementation_actor.gate.trial import Isolated, Notice, try_bodies
@@ -38,6 +39,7 @@ class Gate:
         isolated: how a candidate is put in its place without touching the live file.
         notice: told what the gate is doing, a short line at a time; may be called in any thread.
         redact: takes secrets out of what the ledger keeps.
+        given_up: whether the caller took the call back; asked before a body lands, in any thread.
         step: see `landing.Step`.
     """
 
@@ -47,6 +49,7 @@ class Gate:
     isolated: Isolated = isolated
     notice: Notice = lambda _: None
     redact: Redact = field(default=redactor(()))
+    given_up: Callable[[], bool] = lambda: False
     step: landing.Step = lambda _: None
 
     @property
@@ -54,9 +57,9 @@ class Gate:
         """The real path of the app."""
         return self.house.app.root
 
-    def telling(self, notice: Notice) -> Gate:
-        """The same gate, telling somebody else what it does."""
-        return replace(self, notice=notice)
+    def telling(self, notice: Notice, given_up: Callable[[], bool] = lambda: False) -> Gate:
+        """The same gate, telling somebody else what it does, for a caller who may take the call back."""
+        return replace(self, notice=notice, given_up=given_up)
 
     def implement(self, wish: Wish) -> Landed | Refused | Staged | Again:
         """Land a body or a batch, or stage a section, or finish what was staged.
@@ -123,20 +126,28 @@ class Gate:
         found = self.house.find(target, act)
         return found.message if isinstance(found, Missing) else found
 
+    def _find_to_land(self, target: Target, act: str) -> Place | str:
+        found = self._find(target, act)
+        if isinstance(found, str):
+            return found
+        return shadowed(self.house.settings, found.path, found.module, is_test=found.is_test) or found
+
     def _judge(self, candidates: Sequence[Candidate]) -> Trial:
         judges = self.judges if self.judges is not None else body_judges(self.house.app.language)
         apps = [self.tools(self.house.app_for(candidate.place.target.plugin)) for candidate in candidates]
         return try_bodies(apps, candidates, judges, self.isolated, self.notice)
 
     def _attempt(self, act: str, asks: Sequence[Ask]) -> Landed | Refused:
-        outcome = attempt(Ground(self.root, self._find, self._judge, self.step), asks)
+        # A finish goes on, since its answer is kept for the caller who asks again.
+        given_up = (lambda: False) if act == "finish" else self.given_up
+        outcome = attempt(Ground(self.root, self._find_to_land, self._judge, self.step, given_up), asks)
         missed = ledger.append(self.root, record(act, asks, outcome, self.redact))
         if missed and isinstance(outcome, Landed):
             return replace(outcome, notes=(*outcome.notes, missed))
         return outcome
 
     def _stage(self, wish: Stage) -> Staged | Refused:
-        place = self._find(wish.target, "implement")
+        place = self._find_to_land(wish.target, "implement")
         if isinstance(place, str):
             return Refused(place)
         staging, section = Staging(self.root), wish.section

@@ -10,6 +10,7 @@ from foundry_implementation_actor.domain.app import App, Run
 from foundry_implementation_actor.domain.unit import Candidate
 from foundry_implementation_actor.gate import bubblewrap
 from foundry_implementation_actor.gate.placement import Placement
+from foundry_implementation_actor.system.process import Stop
 
 
 @contextlib.contextmanager
@@ -27,15 +28,12 @@ def isolated(app: App, candidates: Sequence[Candidate]) -> Iterator[Run]:
     """
     files = {path: content for candidate in candidates for path, content in candidate.beside.items()}
     files |= {candidate.place.path: candidate.content for candidate in candidates}
-    refusal = isolation_refusal()
-    if refusal:
-        yield Placement(app, files, f"not isolated ({refusal}): the body stood at its live path while it was judged")
-        return
-    sandbox = bubblewrap.Sandbox(app, files)
+    refusal, stop = isolation_refusal(), Stop()
+    note = f"not isolated ({refusal}): the body stood at its live path while it was judged"
     try:
-        yield sandbox
+        yield Placement(app, files, note, stop) if refusal else bubblewrap.Sandbox(app, files, stop)
     finally:
-        sandbox.stop.set()
+        stop.set()
 
 
 @cache

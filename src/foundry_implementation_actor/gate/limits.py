@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
@@ -15,16 +16,24 @@ MEMORY_KIB = 4 * 1024 * 1024
 FILE_BLOCKS = 128 * 1024
 """Size of one file, in blocks of 512 bytes: 64 MiB."""
 
+MOST_PROCESSES = 256
+"""Processes of one command at once. Pools of workers stay far below."""
+
 _SHELL = f'ulimit -c 0; ulimit -v {MEMORY_KIB}; ulimit -f {FILE_BLOCKS}; exec "$@"'
 
 
 def limited(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """The command under its memory and file limits.
-
-    There is no limit on processes: Linux counts them for a user on the whole host, and never for
-    root. The time limit ends a fork bomb, and all of it.
-    """
+    """The command under its memory and file limits."""
     return ("/bin/sh", "-c", _SHELL, "sh", *argv)
+
+
+def bounded(command: Command) -> Command:
+    """The command, ended when all of its processes together are too many or too large.
+
+    `ulimit` cannot say that: Linux counts a user's processes on the whole host, and never root's,
+    and the memory of each by itself.
+    """
+    return replace(command, most_processes=MOST_PROCESSES, most_memory=MEMORY_KIB * 1024)
 
 
 def private(env: Mapping[str, str], folder: str) -> dict[str, str]:

@@ -22,10 +22,10 @@ from pathlib import Path
 from foundry_implementation_actor.domain.app import App
 from foundry_implementation_actor.domain.command import Command, Completed
 from foundry_implementation_actor.domain.unit import digest
-from foundry_implementation_actor.gate.limits import limited, missing_program, private
+from foundry_implementation_actor.gate.limits import bounded, limited, missing_program, private
 from foundry_implementation_actor.gate.state import hold, kept_folder, state_folder, sync_folder, write_durably
 from foundry_implementation_actor.system.files import remove_tree
-from foundry_implementation_actor.system.process import run_contained
+from foundry_implementation_actor.system.process import Stop, run_contained
 
 _FOLDER = "journal"
 _LOCK = "lock"
@@ -34,8 +34,9 @@ _LOCK = "lock"
 class Placement:
     """A `Run` without isolation: one command at a time, each with the original back before it returns."""
 
-    def __init__(self, app: App, files: Mapping[str, bytes], note: str) -> None:
+    def __init__(self, app: App, files: Mapping[str, bytes], note: str, stop: Stop | None = None) -> None:
         self._app = app
+        self._stop = stop
         self._files = files
         self.note = note
 
@@ -49,7 +50,7 @@ class Placement:
                 with _placed(self._app.root, {} if original else self._files):
                     # Compiled code of the original may pass for the candidate's: same size, same second.
                     env = private(command.env, folder) | {"PYTHONPYCACHEPREFIX": f"{folder}/compiled"}
-                    completed = run_contained(replace(command, argv=limited(command.argv), env=env))
+                    completed = run_contained(replace(bounded(command), argv=limited(command.argv), env=env), self._stop)
                 return replace(completed, argv=command.argv)
         finally:
             remove_tree(Path(folder))

@@ -12,6 +12,7 @@ from foundry_implementation_actor.gate.house import House, Missing
 from foundry_implementation_actor.gate.house_python import snake_case
 from foundry_implementation_actor.gate.search import Plugin
 from foundry_implementation_actor.gate.settings import PYTHON
+from foundry_implementation_actor.gate.shadow import shadowed
 from foundry_implementation_actor.gate.templates import ALIASES, Kind, php_text, python_text
 
 Files = dict[str, bytes]
@@ -83,7 +84,7 @@ def _plugin(house: House, plugin: str) -> Files | Unmade:
         return {f"{tree.source}/.gitkeep": b""}
     # A package that is there already may have no `__init__.py` for a reason; only new ones get one.
     new = [folder for folder in _packages(house, tree.source) if not os.path.lexists(house.root / folder)]
-    return {f"{folder}/__init__.py": b"" for folder in new}
+    return _unless_shadowing(house, {f"{folder}/__init__.py": b"" for folder in new})
 
 
 def _packages(house: House, source: str) -> list[str]:
@@ -126,7 +127,7 @@ def _test(house: House, plugin: Plugin, name: str) -> Files | Unmade:
     declared = house.layout.tests(plugin, test)
     if declared:
         return Unmade(f"{plugin.name}.{test} is there already ({declared[0].path})")
-    return _unless_there(house, path, _test_text(house, subject, path, test))
+    return _unless_there(house, path, _test_text(house, subject, path, test), is_test=True)
 
 
 def _test_file(house: House, subject: Place) -> str:
@@ -144,7 +145,15 @@ def _test_text(house: House, subject: Place, path: str, test: str) -> bytes:
     return php_text(Kind.TEST, name=name, module=subject.module, test=test, test_module=test_module)
 
 
-def _unless_there(house: House, path: str, text: bytes) -> Files | Unmade:
+def _unless_there(house: House, path: str, text: bytes, *, is_test: bool = False) -> Files | Unmade:
     if os.path.lexists(house.root / path):
         return Unmade(f"{path} is there already, and nothing is overwritten")
-    return {path: text}
+    return _unless_shadowing(house, {path: text}, is_test=is_test)
+
+
+def _unless_shadowing(house: House, files: Files, *, is_test: bool = False) -> Files | Unmade:
+    for path in files:
+        because = shadowed(house.settings, path, house.layout.module(house.settings, path), is_test=is_test)
+        if because:
+            return Unmade(because)
+    return files

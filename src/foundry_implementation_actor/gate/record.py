@@ -26,7 +26,7 @@ def record(act: str, asks: Sequence[Ask], outcome: Landed | Refused, redact: Red
         "when": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "act": act,
         "landed": isinstance(outcome, Landed),
-        "because": redact(clip(because, _LONGEST)),
+        "because": clip(redact(because), _LONGEST),
         "bodies": judged or asked,
     }
 
@@ -45,6 +45,6 @@ def _identity(candidate: Candidate) -> dict[str, Any]:
 
 
 def _short(verdict: dict[str, Any], redact: Redact) -> dict[str, Any]:
-    findings = [redact(clip(finding, _LONGEST)) for finding in verdict["findings"][:_FINDINGS]]
-    texts = {key: redact(clip(verdict[key], _LONGEST)) for key in ("cause", "evidence")}
+    findings = [clip(redact(finding), _LONGEST) for finding in verdict["findings"][:_FINDINGS]]
+    texts = {key: clip(redact(verdict[key]), _LONGEST) for key in ("cause", "evidence")}
     return {"findings": findings, **texts}

@@ -21,17 +21,22 @@ MOST_SECTIONS = 1_024
 
 _FOLDER = "staging"
 _LOCK = "lock"
+_AFRESH = "abandon it and start again"
 
 
 @dataclass(frozen=True)
 class Staged:
-    """A body as far as it has arrived, judged by nobody. `opened` is in seconds since 1970."""
+    """A body as far as it has arrived, judged by nobody. `opened` is in seconds since 1970.
+
+    `damage` says why what arrived cannot be used; nothing else is known of it then.
+    """
 
     target: Target
     sections: int
     size: int
     digest: str
     opened: float
+    damage: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,16 +108,25 @@ class Staging:
         return b"".join(sections) if sections else None
 
     def status(self, target: Target) -> Staged | None:
-        """How far one body has arrived."""
-        return next((staged for staged in self.all() if staged.target == target), None)
+        """How far one body has arrived; what happened to others does not matter.
+
+        Raises:
+            ActorError: BAD_REQUEST when this one is damaged.
+        """
+        folder = kept_folder(self._root, _FOLDER)
+        if folder is None:
+            return None
+        with hold(folder, _LOCK):
+            staged = _staged(folder / str(target), target)
+        return staged if staged.sections else None
 
     def all(self) -> list[Staged]:
-        """Every body that is on its way in, by name."""
+        """Every body that is on its way in, by name; a damaged one with what is wrong."""
         folder = kept_folder(self._root, _FOLDER)
         if folder is None:
             return []
         with hold(folder, _LOCK):
-            return [_staged(place, target) for place, target in _open(folder)]
+            return [_staged_or_damaged(place, target) for place, target in _open(folder)]
 
     def abandon(self, target: Target) -> bool:
         """Drop what has arrived of a body; says whether there was anything."""
@@ -165,15 +179,18 @@ def _sections(place: Path) -> list[bytes]:
     """The sections of a body in their order; none when it was not started.
 
     Raises:
-        ActorError: BAD_REQUEST when one is missing in between.
+        ActorError: BAD_REQUEST when one is missing in between or cannot be read.
     """
     if place.is_symlink() or not place.is_dir():
         return []
     paths = sorted(place.glob("*.part"))
     if [path.name for path in paths] != [_name(at) for at in range(1, len(paths) + 1)]:
-        hint = "abandon it and start again"
-        raise ActorError(Code.BAD_REQUEST, "what was staged has lost a section", hint=hint, where=str(place))
-    return [path.read_bytes() for path in paths]
+        raise ActorError(Code.BAD_REQUEST, "what was staged has lost a section", hint=_AFRESH, where=str(place))
+    try:
+        return [path.read_bytes() for path in paths]
+    except OSError as error:
+        message = f"what was staged cannot be read: {error.strerror}"
+        raise ActorError(Code.BAD_REQUEST, message, hint=_AFRESH, where=str(place)) from error
 
 
 def _open(folder: Path) -> Iterator[tuple[Path, Target]]:
@@ -188,6 +205,13 @@ def _staged(place: Path, target: Target) -> Staged:
     opened = (place / _name(1)).stat().st_mtime if sections else 0.0
     whole = b"".join(sections)
     return Staged(target, len(sections), len(whole), digest(whole), opened)
+
+
+def _staged_or_damaged(place: Path, target: Target) -> Staged:
+    try:
+        return _staged(place, target)
+    except ActorError as error:
+        return Staged(target, 0, 0, "", 0.0, damage=error.message)
 
 
 def _drop(folder: Path, target: Target) -> bool:

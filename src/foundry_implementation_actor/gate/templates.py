@@ -63,9 +63,7 @@ _PHP = {
 
 declare(strict_types=1);
 
-namespace {module};
-
-final class {name}
+{namespace}final class {name}
 {{
 }}
 """,
@@ -74,9 +72,7 @@ final class {name}
 
 declare(strict_types=1);
 
-namespace {module};
-
-interface {name}
+{namespace}interface {name}
 {{
 }}
 """,
@@ -85,16 +81,13 @@ interface {name}
 
 declare(strict_types=1);
 
-namespace {test_module};
-
-use PHPUnit\\Framework\\TestCase;
-use {module}\\{name};
-
+{namespace}use PHPUnit\\Framework\\TestCase;
+{subject}
 final class {test} extends TestCase
 {{
     public function testItIsThere(): void
     {{
-        self::assertTrue(class_exists({name}::class) || interface_exists({name}::class));
+        self::assertTrue(class_exists({spoken}::class) || interface_exists({spoken}::class));
     }}
 }}
 """,
@@ -108,5 +101,12 @@ def python_text(kind: Kind, *, name: str, plugin: str, module: str) -> bytes:
 
 
 def php_text(kind: Kind, *, name: str, module: str, test: str = "", test_module: str = "") -> bytes:
-    """A PHP file; for a test, `name` is the class that it judges and `module` that class's namespace."""
-    return _PHP[kind].format(name=name, module=module, test=test, test_module=test_module).encode()
+    """A PHP file; for a test, `name` is the class that it judges and `module` that class's namespace.
+
+    A namespace that is empty is left out: the class is in the global one then.
+    """
+    inside = test_module if kind is Kind.TEST else module
+    namespace = f"namespace {inside};\n\n" if inside else ""
+    subject = f"use {module}\\{name};\n" if module else ""
+    spoken = name if module or not inside else f"\\{name}"
+    return _PHP[kind].format(name=name, spoken=spoken, namespace=namespace, subject=subject, test=test).encode()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,6 +11,7 @@ import pathspec
 from foundry_implementation_actor.domain.capability import Capability
 from foundry_implementation_actor.domain.change import EXECUTABLE, GITLINK, LINK, REGULAR, Change, printable
 from foundry_implementation_actor.domain.verdict import Finding, Outcome, Verdict
+from foundry_implementation_actor.judges.links import bent, leads_out, links_after
 
 NAME = "boundary"
 
@@ -42,7 +42,11 @@ def judge_size(changes: Sequence[Change], limits: ChangeLimits) -> Verdict:
 
 
 def judge_boundary(
-    capability: Capability, inside: Sequence[Change], outside: Sequence[Change], unholdable: Sequence[tuple[str, str]]
+    capability: Capability,
+    inside: Sequence[Change],
+    outside: Sequence[Change],
+    unholdable: Sequence[tuple[str, str]],
+    links: Mapping[str, str],
 ) -> Verdict:
     """Refuse anything outside of the roots, protected, or of a kind that may not be pushed.
 
@@ -51,6 +55,7 @@ def judge_boundary(
         inside: what changed under the roots, with link targets and secret marks.
         outside: what changed anywhere else.
         unholdable: paths that no commit can hold, each with the reason.
+        links: every link of the base, path to target.
     """
     roots = ", ".join(capability.writes_only_under)
     findings = [
@@ -58,8 +63,12 @@ def judge_boundary(
     ]
     findings += [Finding("unholdable", printable(path), reason) for path, reason in unholdable]
     findings += _protected(inside, capability.protected)
+    after = links_after(links, inside)
     for change in inside:
-        findings += _kind(change, capability)
+        findings += _kind(change, capability, after)
+    for path in bent(links, inside, capability):
+        message = f"is a link that leads out of its component since this change, by {printable(links[path])!r}"
+        findings.append(Finding("link", printable(path), message))
     return _verdict(findings)
 
 
@@ -76,14 +85,14 @@ def _protected(changes: Sequence[Change], patterns: Sequence[str]) -> Iterable[F
             yield Finding("protected", printable(change.path), f"is protected and was {change.kind}")
 
 
-def _kind(change: Change, capability: Capability) -> Iterable[Finding]:
+def _kind(change: Change, capability: Capability, links: Mapping[str, str]) -> Iterable[Finding]:
     path = printable(change.path)
     if change.mode == GITLINK:
         yield Finding("gitlink", path, "is a repository inside the repository; commit files, not a pointer")
     elif change.mode == LINK and _turns_back(change.target):
         message = f"is a link whose target goes up after it went down, to {printable(change.target)!r}"
         yield Finding("link", path, f"{message}; write it with `..` at its beginning only")
-    elif change.mode == LINK and not _stays_inside(change, capability):
+    elif change.mode == LINK and leads_out(change.path, links, capability):
         yield Finding("link", path, f"is a link that leads out of its component, to {printable(change.target)!r}")
     elif change.blob and change.mode not in {REGULAR, EXECUTABLE, LINK}:
         yield Finding("mode", path, f"has the mode {change.mode}, which no checked-out file should have")
@@ -95,11 +104,3 @@ def _turns_back(target: str) -> bool:
     """Whether `..` stands after a name: when that name is a link itself, the way leads anywhere."""
     parts = [part for part in target.split("/") if part not in {"", "."}]
     return any(after == ".." and before != ".." for before, after in pairwise(parts))
-
-
-def _stays_inside(change: Change, capability: Capability) -> bool:
-    component = capability.component_for(change.path)
-    if component is None or change.target.startswith("/") or not change.target:
-        return False
-    target = posixpath.normpath(posixpath.join(posixpath.dirname(change.path), change.target))
-    return f"{target}/".startswith(component.path)

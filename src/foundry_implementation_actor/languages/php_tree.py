@@ -33,6 +33,7 @@ _DECLARE = re.compile(
     re.IGNORECASE,
 )
 _STRICT = re.compile(rb"(?:^|,)\s*strict_types\s*=\s*0*(?:[xbo]0*)?1\s*(?:,|$)", re.IGNORECASE)
+_HALT = b"__halt_compiler"
 _PARSER = Parser(Language(tree_sitter_php.language_php()))
 
 
@@ -125,7 +126,11 @@ def _declared_once(candidate: Candidate, tree: Node, before: Node) -> Iterator[F
         if other.is_type and other.full not in kept:
             message = f"declares the {other.kind} {other.full} beside {place.target.class_}; a file holds one class"
             yield Finding("class-beside", f"{place.path}:{other.line}", message)
-    for gone in sorted({one.full for one in earlier} - {one.full for one in now} - {want}):
+    if before.has_error:  # what was broken as it stood dropped out for everybody already
+        return
+    # The class itself may have stood in another namespace than its place says; nothing else could mend that.
+    own_name = {one.full for one in earlier if one.is_type and one.name == place.target.class_}
+    for gone in sorted({one.full for one in earlier} - {one.full for one in now} - own_name):
         yield Finding("name-dropped", place.path, f"drops {gone}, which the file declared; others may use it")
 
 
@@ -145,7 +150,7 @@ def _missing(tree: Node, now: list[Declared], want: str, class_: str) -> str:
 
 
 def _outside(root: Node, content: bytes) -> Iterator[tuple[str, int, str]]:
-    """Text that PHP would print when the file is loaded, and tags that not every host reads."""
+    """Text that PHP would print when the file is loaded or never reads, and tags that not every host reads."""
     if content.startswith(b"\xef\xbb\xbf"):
         yield "text-outside", 1, "begins with a byte order mark, which PHP prints as text"
     for node in _walk(root, ("text_interpolation", "program")):
@@ -154,6 +159,15 @@ def _outside(root: Node, content: bytes) -> Iterator[tuple[str, int, str]]:
             yield "text-outside", line, "has text outside of <?php, which is printed whenever the class is loaded"
         if node.type == "php_tag" and _text(node).lower() != "<?php":
             yield "short-tag", line, f"opens with {_text(node)}; write <?php"
+    for node in _walk(root) if _HALT in content.lower() else ():
+        if node.type == "name" and (node.text or b"").lower() == _HALT and _goes_on(content[node.end_byte :]):
+            line = node.start_point.row + 1
+            yield "text-halted", line, "has text after __halt_compiler(), where PHP stops reading and no judge looks"
+
+
+def _goes_on(text: bytes) -> bool:
+    """Whether anything stands after the `();` of a `__halt_compiler`."""
+    return bool(text.partition(b")")[2].strip().removeprefix(b";").removeprefix(b"?>").strip())
 
 
 def _walk(node: Node, inside: tuple[str, ...] = ()) -> Iterator[Node]:

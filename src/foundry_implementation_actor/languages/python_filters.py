@@ -185,7 +185,8 @@ def _sets_by_name(node: ast.ClassDef) -> bool:
     for call in ast.walk(node):
         if isinstance(call, ast.Call):
             first = call.args[0] if call.args else None
-            if _called(call) == "setattr" and isinstance(first, ast.Name) and first.id in {"self", "cls"}:
+            on_itself = isinstance(first, ast.Name) and first.id in {"self", "cls"}
+            if on_itself and _called(call) in {"setattr", "update_wrapper"}:
                 return True
             if _called(call) == "update" and "__dict__" in ast.dump(call.func):
                 return True

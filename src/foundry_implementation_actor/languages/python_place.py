@@ -6,7 +6,6 @@ import os
 import sys
 import sysconfig
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath
 
 from foundry_implementation_actor.domain.app import App
@@ -68,10 +67,13 @@ def ty_argv(app: App) -> tuple[str, ...] | str:
     """The pinned ty of this package's own environment or the app's analyser; or why there is none."""
     if app.analyser:
         return app.analyser
-    try:
-        found = version("ty")
-    except PackageNotFoundError:
-        found = "not there"
+    found = _installed("ty")
     if found != TY:
-        return f"ty {TY} is needed and is {found}; install foundry-implementation-actor[gate]"
+        return f"ty {TY} is needed and is {found or 'not there'}; install foundry-implementation-actor[gate]"
     return (str(Path(sysconfig.get_path("scripts")) / "ty"),)
+
+
+def _installed(package: str) -> str:
+    """The version of an installed package, empty when it is not there; importlib.metadata takes 20 ms to load."""
+    found = (info.name for folder in sys.path for info in Path(folder).glob(f"{package}-*.dist-info"))
+    return next(found, "").removeprefix(f"{package}-").removesuffix(".dist-info")

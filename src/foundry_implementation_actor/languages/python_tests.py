@@ -21,15 +21,24 @@ _OPTIONS = ("-p", _PLUGIN, "-q", "--tb=short", "--color=no")
 _LENIENT = ("-W", "ignore::pytest.PytestConfigWarning")
 _LEAN = (*_LENIENT, "-p", "no:cacheprovider")
 _WHOLE = (*_LENIENT, "-o", "cache_dir=/tmp/pytest-cache")
+_BROKE = "pytest broke before it read a test"
+_UNSTARTED = "the test runner did not start"
 _USAGE = 4
 _NOTHING = 5
 # What a session says that misses a plugin which the app's tests need.
-_LACKS_PLUGIN = re.compile(r"fixture '\w+' not found|async def functions are not natively supported")
-_ASKS_AGAIN = re.compile(rf"{_LACKS_PLUGIN.pattern}|unrecognized arguments|Unknown config option")
+_ASKS_AGAIN = re.compile(
+    r"fixture '\w+' not found|async def functions are not natively supported"
+    r"|unrecognized arguments|Unknown config option"
+)
 
 
 def own_test(app: App, path: str, run: Run, *, original: bool = False) -> Tests:
-    """Run one test file; see `port.Language`.
+    """Run one test file; see `port.Language`."""
+    return _asked(app, path, run, original=original)
+
+
+def _asked(app: App, path: str, run: Run, *, original: bool) -> Tests:
+    """One file under pytest.
 
     Without a runner of the app's own, pytest first loads no plugin that is merely installed, which
     halves its start; it is asked again with all of them when the tests turn out to need one.
@@ -52,7 +61,13 @@ def _command(app: App, path: str, runner: Sequence[str]) -> tuple[Command, str]:
     word = secrets.token_hex(16)
     env = environment(app, [*import_roots(app), INSIDE / "plugin"])
     argv = (*runner, *_OPTIONS, path)
-    return Command(argv, app.root, env, app.test_timeout_s, stdin=f"{word}\n".encode()), word
+    return Command(argv, app.root, env, app.test_timeout_s, stdin=f"{word} {_test_folder(app)}\n".encode()), word
+
+
+def _test_folder(app: App) -> str:
+    """The folder in which every file is the tests'; empty when the app's sources lie in it too."""
+    tests, source = PurePosixPath(app.tests), PurePosixPath(app.source)
+    return "" if not tests.parts or source.is_relative_to(tests) else str(tests)
 
 
 def read(completed: Completed, word: str) -> Tests:
@@ -75,7 +90,7 @@ def _unloaded(completed: Completed) -> str:
     if "No module named pytest" in completed.errors:
         return "pytest is not installed for the app's interpreter"
     told = (completed.errors or completed.text.strip())[-300:]
-    return f"the test runner did not start ({completed.ended}, {completed.code}): {told}"
+    return f"{_UNSTARTED} ({completed.ended}, {completed.code}): {told}"
 
 
 def _tests(said: dict[str, Any], completed: Completed) -> Tests:
@@ -108,7 +123,7 @@ def _whole(tests: Tests, said: dict[str, Any], completed: Completed) -> Tests:
     """A session without a failure that still may not count."""
     status = said["status"]
     if said["broke"]:
-        return Tests(cause=f"pytest broke before it read a test: {said['broke']}")
+        return Tests(cause=f"{_BROKE}: {said['broke']}")
     if status == _USAGE:
         return Tests(cause=f"pytest was called wrongly: {completed.errors[-300:]}")
     if said["collected"] is None or status not in {0, _NOTHING}:

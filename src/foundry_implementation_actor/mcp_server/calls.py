@@ -8,7 +8,7 @@ from typing import Any
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.gate import answer
 from foundry_implementation_actor.gate.answer import Answer
-from foundry_implementation_actor.gate.ask import edit_wish, target_of, wish
+from foundry_implementation_actor.gate.ask import TARGET_KEYS, edit_wish, only, target_of, wish
 from foundry_implementation_actor.gate.gate import Gate
 
 Arguments = Mapping[str, Any]
@@ -48,10 +48,15 @@ def in_words(given: Answer) -> str:
 
 
 def _size(staged: Answer) -> str:
+    if "damage" in staged:
+        return f"damaged: {staged['damage']}; send it again from mode=start"
     return f"{staged['sections']} sections, {staged['bytes']} bytes, sha256 {staged['sha256']}"
 
 
 def _make(gate: Gate, sent: Arguments) -> Answer:
+    only(sent, ("kind", "plugin", "name", "dry_run"), "make")
+    if not isinstance(sent.get("dry_run", False), bool):
+        raise ActorError(Code.BAD_REQUEST, "must be true or false", where="dry_run")
     names = [sent.get("kind"), sent.get("plugin"), sent.get("name") or ""]
     if not all(isinstance(name, str) for name in names):
         raise ActorError(Code.BAD_REQUEST, "kind, plugin and name must be texts")
@@ -68,14 +73,17 @@ def _edit(gate: Gate, sent: Arguments) -> Answer:
 
 
 def _read(gate: Gate, sent: Arguments) -> Answer:
+    only(sent, TARGET_KEYS, "read")
     return answer.read(gate.read(target_of(sent)))
 
 
 def _test(gate: Gate, sent: Arguments) -> Answer:
+    only(sent, TARGET_KEYS, "test")
     return answer.tested(gate.test(target_of(sent)))
 
 
-def _status(gate: Gate, _: Arguments) -> Answer:
+def _status(gate: Gate, sent: Arguments) -> Answer:
+    only(sent, (), "status")
     return {"ok": True, "staged": [answer.staged(body) for body in gate.status()]}
 
 

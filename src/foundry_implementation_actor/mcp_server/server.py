@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +15,19 @@ import anyio.to_thread
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
-from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INVALID_REQUEST,
+    CallToolRequestParams,
+    CallToolResult,
+    CancelledNotificationParams,
+    ErrorData,
+    JSONRPCError,
+    ListToolsResult,
+    PaginatedRequestParams,
+    RequestId,
+    TextContent,
+)
 
 from foundry_implementation_actor.gate.answer import Answer
 from foundry_implementation_actor.gate.gate import Gate
@@ -43,17 +57,31 @@ def gate_server(open_gate: Callable[[], Gate], version: str) -> Server[dict[str,
         if asked.name not in {tool.name for tool in TOOLS}:
             return _result({"ok": False, "error": f"there is no tool {asked.name[:80]!r}", "code": "bad-request"})
         notes = _Notes(context)
+        taken_back = under_way.setdefault(context.request_id, threading.Event())
 
         def work() -> Answer:
-            return call(asked.name, asked.arguments or {}, lambda: open_gate().telling(notes.tell))
+            return call(asked.name, asked.arguments or {}, lambda: open_gate().telling(notes.tell, taken_back.is_set))
 
-        async with anyio.create_task_group() as beside:
-            beside.start_soon(notes.beat)
-            given = await anyio.to_thread.run_sync(work)
-            beside.cancel_scope.cancel()
-        return _result(given)
+        try:
+            async with anyio.create_task_group() as beside:
+                beside.start_soon(notes.beat)
+                given = await anyio.to_thread.run_sync(work)
+                beside.cancel_scope.cancel()
+            return _result(given)
+        finally:
+            under_way.pop(context.request_id, None)
 
-    return Server(NAME, version=version, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)
+    async def take_back(_: _Context, cancelled: CancelledNotificationParams) -> None:
+        if cancelled.request_id in under_way:
+            under_way[cancelled.request_id].set()
+
+    under_way: dict[RequestId | None, threading.Event] = {}
+    server = Server[dict[str, Any]](
+        NAME, version=version, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
+    )
+    # The protocol's own cancelling does not reach a thread, and comes too when a client only goes away.
+    server.add_notification_handler("notifications/cancelled", CancelledNotificationParams, take_back)
+    return server
 
 
 class _Notes:
@@ -91,5 +119,34 @@ def _result(given: Answer) -> CallToolResult:
 
 
 async def _serve(server: Server[dict[str, Any]]) -> None:
-    async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+    async with stdio_server() as (reading, writing), anyio.create_task_group() as beside:
+        inward, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+
+        async def relay() -> None:
+            """Answer a request that cannot be read, which the protocol's own server leaves without a word."""
+            async with inward:
+                async for item in reading:
+                    unread = _unreadable(item) if isinstance(item, Exception) else None
+                    await (writing.send(SessionMessage(unread)) if unread else inward.send(item))
+
+        beside.start_soon(relay)
+        await server.run(read, writing, server.create_initialization_options())
+        beside.cancel_scope.cancel()
+
+
+def _unreadable(error: Any) -> JSONRPCError | None:
+    """The answer to a line that is no message; None when it holds no id that could be answered.
+
+    Args:
+        error: what the transport says of the line, a pydantic `ValidationError`.
+    """
+    try:
+        first = error.errors()[0]
+        sent = json.loads(first["input"])
+        number, _ = sent["id"], sent["method"]
+    except (AttributeError, ValueError, TypeError, KeyError, IndexError, RecursionError):
+        return None
+    if not isinstance(number, int | str) or isinstance(number, bool):
+        return None
+    said = "the call is no JSON in Unicode; perhaps a text of it holds half of a character (a lone surrogate)"
+    return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=INVALID_REQUEST, message=said))

@@ -52,20 +52,23 @@ def _number(said: str, least: int) -> Schema:
 
 def _tool(name: str, title: str, said: str, takes: dict[str, Schema], needs: list[str], *, reads: bool) -> Tool:
     """A tool; one that does not only read may be asked again with the same words to the same end."""
-    schema: Schema = {"type": "object", "properties": takes, "required": needs}
+    schema: Schema = {"type": "object", "properties": takes, "required": needs, "additionalProperties": False}
     hints = ToolAnnotations(
         title=title, read_only_hint=reads, destructive_hint=False, idempotent_hint=name != "make", open_world_hint=False
     )
     return Tool(name=name, title=title, description=said, input_schema=schema, output_schema=_ANSWER, annotations=hints)
 
 
+_DECLARED: dict[str, Schema] = {
+    "bytes": _number("With finish: the bytes of the whole body.", 0),
+    "sections": _number("With finish: the number of sections.", 1),
+    "sha256": {"type": "string", "description": "With finish: the digest of the whole body."},
+}
 _MODES: dict[str, Schema] = {
     "mode": {"type": "string", "enum": ["start", "append", "finish"], "description": "Only for a body in sections."},
     "section": _number("The number of this section, from 1: sent twice, it is taken once.", 1),
     "offset": _number("The bytes before this section: sent twice, it is taken once.", 0),
-    "bytes": _number("With finish: the bytes of the whole body.", 0),
-    "sections": _number("With finish: the number of sections.", 1),
-    "sha256": {"type": "string", "description": "With finish: the digest of the whole body."},
+    **_DECLARED,
 }
 _BATCH: Schema = {
     "type": "array",
@@ -74,8 +77,9 @@ _BATCH: Schema = {
     "items": {
         "type": "object",
         "properties": {"plugin": _PLUGIN, "class": _CLASS, "content": _CONTENT, "edits": _EDITS, "expect": _EXPECT,
-                       "mode": {"type": "string", "enum": ["finish"]}},
+                       "mode": {"type": "string", "enum": ["finish"]}, **_DECLARED},
         "required": ["plugin", "class"],
+        "additionalProperties": False,
     },
 }  # fmt: skip
 _NAMES: dict[str, Schema] = {"plugin": _PLUGIN, "class": _CLASS}

@@ -30,7 +30,7 @@ def assess(shop: Workshop, task: Task, system: str, schema: Mapping[str, Any] | 
             session was stopped, or its answer could not be read with certainty.
     """
     shop = replace(shop, journal=shop.journal.bound(task_id=task.task_id))
-    refused = check_task_id(task)
+    refused = check_task_id(shop, task)
     if refused is not None:
         raise ActorError(Code.BAD_REQUEST, refused.because)
     with shop.journal.step("check"):
@@ -38,7 +38,7 @@ def assess(shop: Workshop, task: Task, system: str, schema: Mapping[str, Any] | 
     with shop.journal.step("mirror", repository=shop.remote.url):
         mirror, refs = read_repository(shop, task)
     start = Start(refs, refs.default, task.branch)
-    with run_folder(shop.state, shop.capability.clone_prefix(task.task_id)) as folder:
+    with run_folder(shop.state, shop.capability.clone_prefix(task.task_id), shop.journal) as folder:
         with shop.journal.step("checkout", base=start.base):
             checkout = check_out(folder, mirror, start, shop.capability)
         with shop.journal.step("ground"):
@@ -46,4 +46,6 @@ def assess(shop: Workshop, task: Task, system: str, schema: Mapping[str, Any] | 
         with shop.journal.step("session", engine=shop.engine.name):
             end = run_session(shop, task, checkout, system=system, prompt=assess_prompt(task, schema))
     with shop.journal.step("read-answer"):
-        return read_assessment(end.text, schema, [str(item["id"]) for item in task.acceptance_surface])
+        return read_assessment(
+            shop.journal.redact(end.text), schema, [str(item["id"]) for item in task.acceptance_surface]
+        )

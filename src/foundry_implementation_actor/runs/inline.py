@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 Answer = dict[str, Any]
+Holds = Callable[[], bool]
+"""Says whether an answer that was given is still true."""
 
 _KEPT_ANSWERS = 256
 
@@ -53,24 +55,36 @@ class InlineRuns:
     """Executes runs in the threads of their callers.
 
     A request that is asked again while it runs joins that run; one whose answer was worth keeping
-    gets that answer. So a caller that gave up and asks again never starts a second session.
+    gets that answer, as long as it is true. So a caller that gave up and asks again never starts a
+    second session.
     """
 
     def __init__(self, capacity: int) -> None:
         self._turnstile = Turnstile(capacity)
         self._lock = threading.Lock()
         self._running: dict[str, Future[Answer]] = {}
-        self._kept: OrderedDict[str, Answer] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[Answer, Holds]] = OrderedDict()
 
-    def answer(self, key: str, run: Callable[[], tuple[Answer, bool]]) -> Answer:
-        """The answer of the run with this key; `run` returns it and whether it may be kept.
+    def answer(self, key: str, run: Callable[[], tuple[Answer, Holds | None]]) -> Answer:
+        """The answer of the run with this key.
+
+        Args:
+            key: equal for equal requests.
+            run: returns the answer and how to see, before it is given again, that it still holds; None
+                for an answer that is not to be kept.
 
         Raises:
-            BaseException: whatever the run raised, to every caller that joined it.
+            BaseException: whatever the run raised, to every caller that joined it; whatever looking
+                at a kept answer raised, which keeps it.
         """
         with self._lock:
-            if key in self._kept:
-                return dict(self._kept[key])
+            kept = self._kept.get(key)
+        if kept is not None:
+            answer, holds = kept
+            if holds():
+                return dict(answer)
+            self._drop(key, kept)
+        with self._lock:
             joined = self._running.get(key)
             mine: Future[Answer] = Future()
             if joined is None:
@@ -79,16 +93,16 @@ class InlineRuns:
             return dict(joined.result())
         return self._execute(key, run, mine)
 
-    def _execute(self, key: str, run: Callable[[], tuple[Answer, bool]], mine: Future[Answer]) -> Answer:
+    def _execute(self, key: str, run: Callable[[], tuple[Answer, Holds | None]], mine: Future[Answer]) -> Answer:
         try:
             with self._turnstile.inside():
-                answer, keep = run()
+                answer, holds = run()
         except BaseException as error:
             self._forget(key)
             mine.set_exception(error)
             raise
-        if keep:
-            self._keep(key, answer)
+        if holds is not None:
+            self._keep(key, answer, holds)
         self._forget(key)
         mine.set_result(answer)
         return dict(answer)
@@ -97,8 +111,14 @@ class InlineRuns:
         with self._lock:
             del self._running[key]
 
-    def _keep(self, key: str, answer: Answer) -> None:
+    def _drop(self, key: str, kept: tuple[Answer, Holds]) -> None:
+        """Forget an answer that no longer holds, unless a newer one is kept meanwhile."""
         with self._lock:
-            self._kept[key] = answer
+            if self._kept.get(key) is kept:
+                del self._kept[key]
+
+    def _keep(self, key: str, answer: Answer, holds: Holds) -> None:
+        with self._lock:
+            self._kept[key] = answer, holds
             while len(self._kept) > _KEPT_ANSWERS:
                 self._kept.popitem(last=False)

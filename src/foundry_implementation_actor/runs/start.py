@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from foundry_implementation_actor.delivery.commit import is_own, trailer
-from foundry_implementation_actor.delivery.push import check_push
+from foundry_implementation_actor.delivery.push import branches_in_the_way, check_push, remote_commit
 from foundry_implementation_actor.delivery.version import untagged
 from foundry_implementation_actor.domain.capability import Component
+from foundry_implementation_actor.domain.event import clip
 from foundry_implementation_actor.domain.run import Refused
 from foundry_implementation_actor.domain.task import TASK_ID_RULE, Task, is_task_id
 from foundry_implementation_actor.runs.workshop import Workshop
 from foundry_implementation_actor.system.git import Git
-from foundry_implementation_actor.workspace.capture import Prepared, prepare
-from foundry_implementation_actor.workspace.checkout import Checkout, Start, check_out
+from foundry_implementation_actor.workspace.checkout import Checkout, Start, check_out, run_folder
 from foundry_implementation_actor.workspace.grounding import ground
-from foundry_implementation_actor.workspace.mirror import Mirror, Refs, mirror_of, refresh
+from foundry_implementation_actor.workspace.mirror import Mirror, Refs, cleaned, mirror_of, refresh
+from foundry_implementation_actor.workspace.trusted import Prepared, prepare
 
 REQUEST_TRAILER = "Request"
+_LONGEST_SHOWN = 256
 
 
 @dataclass(frozen=True)
@@ -49,17 +51,20 @@ class Run:
     folder: Path
 
 
-def check_task_id(task: Task) -> Refused | None:
-    """Refuse an id that cannot name a branch and an image tag (CONTRACT 2)."""
-    if is_task_id(task.task_id):
-        return None
-    return Refused(f"task_id {task.task_id[:80]!r} cannot be used: it must be {TASK_ID_RULE}", settled=True)
+def check_task_id(shop: Workshop, task: Task) -> Refused | None:
+    """Refuse an id that cannot name a branch and an image tag (CONTRACT 2), or that would publish a secret."""
+    shown = clip(shop.journal.redact(task.task_id), _LONGEST_SHOWN)
+    if not is_task_id(task.task_id):
+        return Refused(f"task_id {shown!r} cannot be used: it must be {TASK_ID_RULE}", settled=True)
+    if shop.finds_secret(task.task_id.encode()):
+        return Refused("task_id holds a secret of the actor, which would become the name of a branch", settled=True)
+    return None
 
 
 def read_repository(shop: Workshop, task: Task) -> tuple[Mirror, Refs]:
     """The mirror, brought up to date, and what the remote has."""
     mirror = mirror_of(shop.state, shop.remote, shop.git)
-    return mirror, refresh(mirror, task.branch)
+    return mirror, refresh(mirror, task.branch, shop.journal)
 
 
 def plan(shop: Workshop, task: Task, mirror: Mirror, refs: Refs) -> Plan | Refused:
@@ -76,6 +81,17 @@ def plan(shop: Workshop, task: Task, mirror: Mirror, refs: Refs) -> Plan | Refus
         return Plan(Start(refs, base, task.branch), head, delivered=head)
     continues = bool(task.remediation_context)
     return Plan(Start(refs, head if continues else base, task.branch), head, continues=continues)
+
+
+def still_there(shop: Workshop, branch: str, commit: str) -> bool:
+    """Whether a branch that was delivered is still at its commit on the forge.
+
+    Raises:
+        ActorError: UNFIT when the forge cannot be reached or the state directory cannot be written.
+    """
+    with run_folder(shop.state, shop.capability.clone_prefix("look"), shop.journal) as folder:
+        # An empty directory, so that nothing that lies anywhere else configures this git.
+        return remote_commit(replace(shop.git, git_dir=folder), shop.remote, branch) == commit
 
 
 def check_images(shop: Workshop, mirror: Mirror, base: str) -> Refused | None:
@@ -101,8 +117,8 @@ def check_dockerfiles(shop: Workshop, git: Git, commit: str, touched: Sequence[s
     return Refused(f"the change leaves no Dockerfile to build from, and nothing was pushed: {missing}", settled=True)
 
 
-def set_up(run: Run) -> tuple[Checkout, Prepared]:
-    """The private tree with its grounding; meanwhile the forge is asked whether it takes a push."""
+def set_up(run: Run) -> tuple[Checkout, Prepared] | Refused:
+    """The private tree with its grounding; meanwhile the forge is asked whether it would take the branch."""
     shop, start = run.shop, run.plan.start
     with ThreadPoolExecutor(max_workers=1) as pool:
         allowed = pool.submit(_check_push, run)
@@ -110,17 +126,26 @@ def set_up(run: Run) -> tuple[Checkout, Prepared]:
             checkout = check_out(run.folder, run.mirror, start, shop.capability)
         with shop.journal.step("ground"):
             written = ground(checkout, shop.capability, shop.fetcher, shop.journal)
-            prepared = prepare(checkout, start.base, written)
+            prepared = prepare(checkout, written)
         with shop.journal.step("check-push", branch=start.branch):
-            allowed.result()
-    return checkout, prepared
+            refused = allowed.result()
+    return refused or (checkout, prepared)
 
 
-def _check_push(run: Run) -> None:
-    right, start = run.shop.push_right, run.plan.start
-    if not right.is_proven():
-        check_push(run.mirror.git, run.shop.remote, start.branch, start.base)
-        right.prove()
+def _check_push(run: Run) -> Refused | None:
+    shop, start, git = run.shop, run.plan.start, cleaned(run.mirror)
+    if not shop.push_right.is_proven():
+        check_push(git, shop.remote, start.branch, start.base)
+        shop.push_right.prove()
+    if run.plan.expected:
+        return None
+    in_the_way = branches_in_the_way(git, shop.remote, start.branch)
+    if not in_the_way:
+        return None
+    return Refused(
+        f"the forge cannot have the branch {start.branch} beside {', '.join(in_the_way)}: "
+        "rename or delete what is in its way, or give the task another id"
+    )
 
 
 def _missing_dockerfiles(git: Git, commit: str, components: Sequence[Component]) -> str:

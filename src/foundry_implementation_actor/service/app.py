@@ -24,7 +24,7 @@ from foundry_implementation_actor.system.journal import CORRELATION, Journal
 BODY_LIMIT = 2 * 1024 * 1024
 BODY_TIMEOUT_S = 30.0
 
-_LONGEST_ID = 256
+_LONGEST_SHOWN = 256
 _KEPT = (Code.TOO_LARGE, Code.BUSY, Code.INTERRUPTED)
 
 
@@ -80,7 +80,11 @@ class Surface:
 
     def journal_of(self, envelope: Envelope | None) -> Journal:
         """The journal whose records name the envelope's task, if it names one."""
-        return self.journal.bound(task_id=clip(envelope.task_id, _LONGEST_ID) if envelope else "")
+        return self.journal.bound(task_id=envelope.task_id if envelope else "")
+
+    def shown(self, text: str) -> str:
+        """What a caller sent as it may stand in a record or a reply."""
+        return clip(self.journal.redact(text), _LONGEST_SHOWN)
 
     async def _health(self, _request: Request) -> Response:
         if self.calls.stopping:
@@ -91,14 +95,18 @@ class Surface:
         """Answer a path that is no door, and a method that opens none."""
         started = _begin(request)
         allowed = (error.headers or {}).get("Allow") if isinstance(error, HTTPException) else None
-        reply = _not_allowed(request, allowed) if allowed else self._not_found(request)
-        self.record(reply, started, door=clip(request.url.path, _LONGEST_ID))
+        reply = self._not_allowed(request, allowed) if allowed else self._not_found(request)
+        self.record(reply, started, door=self.shown(request.url.path))
         return reply.response()
 
     def _not_found(self, request: Request) -> Reply:
         doors = " or ".join(f"/{door}" for door in self.verbs)
-        said = f"there is nothing at {clip(request.url.path, _LONGEST_ID)}; POST to {doors}, or GET /health"
+        said = f"there is nothing at {self.shown(request.url.path)}; POST to {doors}, or GET /health"
         return problem(404, "not-found", said, unread=True)
+
+    def _not_allowed(self, request: Request, allowed: str) -> Reply:
+        said = f"{self.shown(request.method)} is not understood at {self.shown(request.url.path)}; use {allowed}"
+        return problem(405, "not-allowed", said, unread=True, allow=allowed)
 
 
 @dataclass(frozen=True)
@@ -152,8 +160,3 @@ def _begin(request: Request) -> float:
     """Give the request its one correlation id; the time at which it came, on the monotonic clock."""
     CORRELATION.set(correlation_of(request.headers.getlist("traceparent")))
     return time.monotonic()
-
-
-def _not_allowed(request: Request, allowed: str) -> Reply:
-    said = f"{clip(request.method, _LONGEST_ID)} is not understood at {request.url.path}; use {allowed}"
-    return problem(405, "not-allowed", said, unread=True, allow=allowed)

@@ -74,12 +74,15 @@ class _Watch:
     journal: Journal
     grace_s: float
     output_limit: int
-    _tally: Tally = field(default_factory=Tally)
+    _tally: Tally = field(init=False)
     _lines: Lines = field(default_factory=Lines)
     _started: float = field(default_factory=time.monotonic)
     _heard: float = field(default_factory=time.monotonic)
     _closed: float = 0.0
     _size: int = 0
+
+    def __post_init__(self) -> None:
+        self._tally = Tally(self.journal.redact)
 
     def until_end(self, child: Child) -> SessionEnd:
         while True:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from foundry_implementation_actor.domain.run import Cause, SessionEnd
 from foundry_implementation_actor.engines.port import Fault, Init, Result, Said, StreamEvent, ToolCall
 
-_STDERR_KEPT = 4096
+_STDERR_KEPT = 64 * 1024
+_STDERR_TOLD = 4096
 _CAUSES: dict[Fault, Cause] = {
     "": Cause.FINISHED,
     "turns": Cause.TURNS,
@@ -21,9 +23,11 @@ class Tally:
     """Counts the turns of one session and keeps its last result.
 
     Only the main session's turns count, as only they count against the engine's own limit; a turn
-    that the engine reports in several pieces counts once.
+    that the engine reports in several pieces counts once. `redact` hides secrets in what is told of
+    its stderr, before that is cut.
     """
 
+    redact: Callable[[str], str] = str
     result: Result | None = None
     _turns: set[str] = field(default_factory=set)
     _last_text: str = ""
@@ -81,7 +85,7 @@ class Tally:
         if len(kept) < len(self._stderr):
             # From the first whole word on: a cut word could be half a secret, which redaction would miss.
             kept = b"".join(kept.split(maxsplit=1)[1:])
-        said = kept.decode("utf-8", "replace").strip()
+        said = self.redact(kept.decode("utf-8", "replace")).strip()[-_STDERR_TOLD:]
         return f"{what}; its last words on stderr: {said}" if said else what
 
     def _end(self, cause: Cause, detail: str, text: str) -> SessionEnd:

@@ -11,7 +11,7 @@ from foundry_implementation_actor.engines.port import Init, Other, Result, Said,
 LINE_LIMIT = 8 * 1024 * 1024
 """The longest line of a session's output that is read whole, in bytes."""
 
-_HEAD = 4096
+_HEAD = 64 * 1024
 _PROSE = 32 * 1024
 _TOOL = 4 * 1024
 _NOTE = 2 * 1024
@@ -27,7 +27,7 @@ class Line(NamedTuple):
 class Lines:
     """Splits a stream into lines while holding at most `limit` bytes and one chunk.
 
-    A line above `limit` keeps its first 4 KiB. LF and CRLF end a line.
+    A line above `limit` keeps its first 64 KiB. LF and CRLF end a line.
     """
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
@@ -90,6 +90,9 @@ def record(event: StreamEvent, redact: Callable[[str], str]) -> dict[str, Any]: 
             return _named("session-tool-result", is_error=event.is_error, text=cut(event.text, _TOOL))
         case Result():
             return _named("session-result", fault=event.fault, turns=event.turns, text=cut(event.text, _PROSE))
+        case Other(kind="line-too-long"):
+            # Its end was cut before and may be half a secret, so that only its beginning can be shown.
+            return _named("session-note", kind=event.kind, text=redact(event.text)[:_NOTE])
         case Other():
             return _named("session-note", kind=event.kind, text=cut(event.text, _NOTE))
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import itertools
 import os
-import shutil
+import secrets
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from foundry_implementation_actor.domain.error import ActorError, Code
 
+_NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
+_DESCRIPTOR_PATIENCE_S = 5.0
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -113,10 +117,11 @@ def writable(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ActorError(
-            Code.UNFIT, f"the actor's state cannot be written: {error.strerror}",
-            hint="set ACTOR_STATE to a directory with room that the actor may write", where=str(place),
-        ) from error  # fmt: skip
+        hint = "set ACTOR_STATE to a directory with room that the actor may write"
+        if error.errno in _NO_DESCRIPTOR:
+            hint = "raise the limit of open files (ulimit -n), or lower MAX_SESSIONS"
+        said = f"the actor's state cannot be written: {error.strerror}"
+        raise ActorError(Code.UNFIT, said, hint=hint, where=str(place)) from error
 
 
 @contextlib.contextmanager
@@ -141,24 +146,78 @@ def try_lock(path: Path) -> int | None:
 def remove_tree(path: Path) -> None:
     """Delete a directory and all in it, also below directories that may not be entered; gone is fine.
 
-    A link in its place is deleted, not followed.
+    However deep it is: every directory is lifted to the top before it is emptied, so that two open
+    directories and no recursion do. A link or a file in its place is deleted, and no link followed.
+
+    Raises:
+        OSError: something in it cannot be removed; everything else is.
     """
-    if path.is_symlink():
+    give_up = time.monotonic() + _DESCRIPTOR_PATIENCE_S
+    while True:
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                _remove(path)
+        except OSError as error:
+            if error.errno not in _NO_DESCRIPTOR or time.monotonic() > give_up:
+                raise
+            time.sleep(0.05)  # until others have closed theirs
+        else:
+            return
+
+
+def _remove(path: Path) -> None:
+    if not stat.S_ISDIR(path.lstat().st_mode):
         path.unlink()
         return
+    root = _entered(str(path))
     try:
-        shutil.rmtree(path)
-    except FileNotFoundError:
-        return
-    except OSError:
-        _open_up(path)
-        shutil.rmtree(path)
+        _empty(root)
+    finally:
+        os.close(root)
+    path.rmdir()
 
 
-def _open_up(path: Path) -> None:
-    """Let the owner into every directory below, each before the walk comes to it."""
-    path.chmod(stat.S_IRWXU)
-    for folder, inner, _ in os.walk(path):
-        for place in (Path(folder, name) for name in inner):
-            if not place.is_symlink():
-                place.chmod(stat.S_IRWXU)
+def _empty(root: int) -> None:
+    """Remove everything in an open directory; what cannot be removed is raised once all else is gone."""
+    token, numbers, failed = secrets.token_hex(8), itertools.count(), list[OSError]()
+    waiting = _cleared(root, failed)
+    while waiting:
+        name = waiting.pop()
+        try:
+            folder = _entered(name, root)
+            try:
+                for inner in _cleared(folder, failed):
+                    lifted = f"{token}-{next(numbers)}"
+                    os.close(_entered(inner, folder))  # nobody but root may move one that he may not write in
+                    os.rename(inner, lifted, src_dir_fd=folder, dst_dir_fd=root)
+                    waiting.append(lifted)
+            finally:
+                os.close(folder)
+            os.rmdir(name, dir_fd=root)
+        except OSError as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
+
+
+def _cleared(folder: int, failed: list[OSError]) -> list[str]:
+    """Delete everything in an open directory but its directories: their names."""
+    with os.scandir(folder) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name in [name for name, is_folder in found if not is_folder]:
+        try:
+            os.unlink(name, dir_fd=folder)
+        except OSError as error:
+            failed.append(error)
+    return [name for name, is_folder in found if is_folder]
+
+
+def _entered(name: str, parent: int | None = None) -> int:
+    """A directory opened for its owner, whatever it permitted; the descriptor."""
+    place = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        if os.fstat(place).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+            os.chmod(f"/proc/self/fd/{place}", stat.S_IRWXU)  # noqa: PTH101 - a descriptor, not a path
+        return os.open(f"/proc/self/fd/{place}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    finally:
+        os.close(place)

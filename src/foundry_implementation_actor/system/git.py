@@ -24,8 +24,8 @@ LOGIN = "x-access-token"
 
 _SETTINGS = (
     "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
-    "core.excludesFile=/dev/null", "core.autocrlf=false", "core.fileMode=true", "core.symlinks=true",
-    "core.quotePath=false", "core.logAllRefUpdates=false", "checkout.workers=0", "gc.auto=0",
+    "core.excludesFile=/dev/null", "core.autocrlf=false", "core.safecrlf=false", "core.fileMode=true",
+    "core.symlinks=true", "core.quotePath=false", "core.logAllRefUpdates=false", "checkout.workers=0", "gc.auto=0",
     "maintenance.auto=false", "protocol.ext.allow=never", "protocol.file.allow=always",
     "submodule.recurse=false", "push.recurseSubmodules=no", "fetch.recurseSubmodules=false",
     "fetch.writeCommitGraph=false", "credential.helper=", "commit.gpgSign=false", "push.gpgSign=false",

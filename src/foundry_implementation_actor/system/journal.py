@@ -1,6 +1,7 @@
 """The record of a run: one JSON object a line (CONTRACT 7), redacted and bounded.
 
-A `Journal` is a value that is handed down; it carries the ids that every record bears. The schema
+A `Journal` is a value that is handed down; it carries the ids that every record bears. What it is given
+should be whole: it hides secrets before it cuts, and half a secret is not recognised. The schema
 is the contract: `{level, event: "step", step, phase, duration_ms, error}`,
 `{level, event: "event", step, …}`, `{level, event: "result", cost_usd, input_tokens, output_tokens}`,
 each with `correlation_id` and, once known, `task_id`.
@@ -17,7 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from foundry_implementation_actor.domain.event import line
+from foundry_implementation_actor.domain.event import clip, line
 from foundry_implementation_actor.system.secrets import Redact, redactor
 
 CORRELATION: ContextVar[str] = ContextVar("correlation_id", default="")
@@ -26,6 +27,7 @@ CORRELATION: ContextVar[str] = ContextVar("correlation_id", default="")
 Sink = Callable[[str, Mapping[str, str]], None]
 """Takes one finished line and its structured metadata."""
 
+_LONGEST_ID = 256
 _LOGGER = logging.getLogger("foundry_implementation_actor")
 
 
@@ -49,8 +51,12 @@ class Journal:
     task_id: str = ""
 
     def bound(self, *, task_id: str = "", correlation_id: str = "") -> Journal:
-        """The same journal whose further records bear these ids."""
-        return replace(self, task_id=task_id or self.task_id, correlation_id=correlation_id or self.correlation_id)
+        """The same journal whose further records bear these ids.
+
+        A task's id may be anything that a caller sent: it is redacted, and clipped to 256 bytes.
+        """
+        named = clip(self.redact(task_id), _LONGEST_ID) or self.task_id
+        return replace(self, task_id=named, correlation_id=correlation_id or self.correlation_id)
 
     @contextlib.contextmanager
     def step(self, name: str, **fields: Any) -> Iterator[None]:

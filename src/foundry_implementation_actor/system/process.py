@@ -3,29 +3,41 @@
 `run` is for this package's own tools (git), which leave nothing behind. Everything that may run
 somebody else's code (a session, a grounding tool, a builder) is a `Child`, or `run_contained`:
 a supervisor (`supervise.py`) sits above it and kills every descendant when it ends, however it
-ends, also when the actor itself is killed.
+ends, also when the actor itself is killed. A supervisor that was itself stopped or killed by what it
+watches over is replaced by the actor: it kills what is below a stopped one before that one, and what
+a killed one has left, which Linux then gives to the actor (a child subreaper) as children.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.system.running import Output, Pipes, Running, Stop, Stream, gather
+from foundry_implementation_actor.system.supervise import descendants
 
 __all__ = ["Child", "Output", "Stop", "Stream", "find", "run", "run_contained"]
 
 _SUPERVISE = str(Path(__file__).with_name("supervise.py"))
 _GLANCE_S = 0.2
+_EXIT_PATIENCE_S = 0.5
+_KILL_PATIENCE_S = 10.0
+_PR_SET_CHILD_SUBREAPER = 36
+
+# Every process that this module started and has not yet waited for; the lock is held while one starts.
+_ours: set[int] = set()
+_ours_lock = threading.Lock()
 
 
 class Child(Running):
@@ -37,25 +49,40 @@ class Child(Running):
 
     def __init__(self, command: Command, stop: Stop | None = None) -> None:
         find(command)
-        theirs, control = os.pipe()
-        said, status = os.pipe()
-        supervise = (sys.executable, "-I", "-S", _SUPERVISE, str(theirs), str(status), *command.argv)
-        try:
+        _adopt_orphans()
+        with _starting(command), contextlib.ExitStack() as far, contextlib.ExitStack() as near:
+            theirs, control = _pipe(far, near)
+            said, status = _pipe(near, far)
+            supervise = (sys.executable, "-I", "-S", _SUPERVISE, str(theirs), str(status), *command.argv)
             self._supervisor = _start(command, supervise, (theirs, status, *command.pass_fds))
-        except ActorError:
-            os.close(control)
-            os.close(said)
-            raise
-        finally:
-            os.close(theirs)
-            os.close(status)
-        super().__init__(Pipes(self._fd(Stream.STDOUT), self._fd(Stream.STDERR), control, said), stop)
+            self._since = _start_time(self._supervisor.pid)
+            try:
+                super().__init__(Pipes(self._fd(Stream.STDOUT), self._fd(Stream.STDERR), control, said), stop)
+            except OSError:
+                near.close()
+                self._let_go()
+                raise
+            self.top = self._supervisor.pid
+            near.pop_all()
 
     def _let_go(self) -> None:
-        self._supervisor.wait()
+        self._end_supervisor()
         for pipe in (self._supervisor.stdout, self._supervisor.stderr):
             if pipe is not None:
                 pipe.close()
+
+    def _end_supervisor(self) -> None:
+        """See that the supervisor and all below it are dead, also when it cannot see to that any more."""
+        supervisor, left = self._supervisor, 0
+        if not _exits(supervisor, 0.0 if self.lost else _EXIT_PATIENCE_S):
+            # It was stopped. While it lives, whatever the program started is still below it.
+            left = _kill_all(lambda: descendants(supervisor.pid))
+            supervisor.kill()
+            _exits(supervisor, _KILL_PATIENCE_S)
+        if self.lost or supervisor.returncode != 0:
+            left += _kill_all(lambda: _strangers(self._since))
+            self.left = left
+        _forget(supervisor)
 
     def _fd(self, stream: Stream) -> int:
         pipe = self._supervisor.stdout if stream is Stream.STDOUT else self._supervisor.stderr
@@ -94,7 +121,8 @@ def run(command: Command, stop: Stop | None = None) -> Completed:
         ActorError: UNFIT when the program is not on the command's PATH or cannot be started.
     """
     started = time.monotonic()
-    child = _start(command, (find(command), *command.argv[1:]), command.pass_fds)
+    with _starting(command):
+        child = _start(command, (find(command), *command.argv[1:]), command.pass_fds)
     ended = Ended.EXIT
     try:
         while True:
@@ -109,20 +137,108 @@ def run(command: Command, stop: Stop | None = None) -> Completed:
         _kill_group(child)
         child.communicate()
         raise
+    finally:
+        _forget(child)
     return Completed(command.argv, child.returncode, stdout, stderr, ended, time.monotonic() - started)
 
 
 def _start(command: Command, argv: Sequence[str], descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
+    with _stdin(command.stdin) as stdin, _ours_lock:
+        child = subprocess.Popen(
+            argv, cwd=command.cwd, env=command.env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            pass_fds=descriptors, start_new_session=True, bufsize=0,
+        )  # fmt: skip
+        _ours.add(child.pid)
+        return child
+
+
+@contextlib.contextmanager
+def _starting(command: Command) -> Iterator[None]:
+    """A working directory that is gone, a NUL in the arguments, no process or descriptor left: UNFIT."""
     try:
-        with _stdin(command.stdin) as stdin:
-            return subprocess.Popen(
-                argv, cwd=command.cwd, env=command.env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                pass_fds=descriptors, start_new_session=True, bufsize=0,
-            )  # fmt: skip
+        yield
     except (OSError, ValueError) as error:
-        # A working directory that is gone, a NUL or too much in the arguments, no process left to have.
-        why = f"{error.strerror}, {error.filename}" if isinstance(error, OSError) else str(error)
+        told = [error.strerror, error.filename] if isinstance(error, OSError) else [str(error)]
+        why = ", ".join(str(part) for part in told if part)
         raise ActorError(Code.UNFIT, f"{command.argv[0]!r} could not be started: {why}") from error
+
+
+def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[int, int]:
+    """A new pipe's two ends, each closed by its stack."""
+    ends = os.pipe()
+    for stack, end in zip((reader, writer), ends, strict=True):
+        stack.callback(os.close, end)
+    return ends
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of whatever a killed supervisor leaves; without it that would be nobody's to find."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _exits(child: subprocess.Popen[bytes], patience_s: float) -> bool:
+    try:
+        child.wait(patience_s)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _forget(child: subprocess.Popen[bytes]) -> None:
+    if child.returncode is not None:
+        _ours.discard(child.pid)
+
+
+def _kill_all(find_some: Callable[[], Sequence[int]]) -> int:
+    """Kill processes until there are no more, or for 10 seconds: how many are left."""
+    give_up = time.monotonic() + _KILL_PATIENCE_S
+    while (found := find_some()) and time.monotonic() < give_up:
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
+    return len(found)
+
+
+def _strangers(since: int) -> list[int]:
+    """The living children that this process has not started: orphans of a killed supervisor.
+
+    Such an orphan is in no session of this process's, since a supervisor starts its program in a new one
+    and no process can join an older one; and it is not older than the supervisor (`since`, in ticks).
+    """
+    while True:
+        with _ours_lock:
+            found = [(pid, stat[0]) for pid, stat in _all_processes() if pid not in _ours and _is_orphan(stat, since)]
+        dead = [pid for pid, state in found if state in b"ZX"]
+        for pid in dead:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        if len(found) > len(dead) or not dead:  # else what a dead one has left may have been passed over
+            return [pid for pid, _ in found if pid not in dead]
+
+
+def _is_orphan(stat: Sequence[bytes], since: int) -> bool:
+    return int(stat[1]) == os.getpid() and int(stat[3]) != os.getsid(0) and int(stat[19]) >= since
+
+
+def _all_processes() -> Iterator[tuple[int, list[bytes]]]:
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):  # noqa: PTH208 - names are enough
+        stat = _stat(pid)
+        if stat:
+            yield pid, stat
+
+
+def _start_time(pid: int) -> int:
+    stat = _stat(pid)
+    return int(stat[19]) if stat else 0
+
+
+def _stat(pid: int) -> list[bytes]:
+    """The fields of proc(5)'s stat from the third on: state, parent, group, session, …; empty when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return []
 
 
 def _overdue(deadline: float, stop: Stop | None) -> Ended:

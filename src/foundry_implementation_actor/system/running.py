@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import math
 import os
 import re
 import selectors
@@ -14,9 +15,10 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
+from foundry_implementation_actor.system.usage import GLANCE_S, bounded, overuse
 
 _CHUNK = 65_536
-_END_PATIENCE_S = 3.0
+_END_PATIENCE_S = 2.0
 _PIPE = 1024 * 1024  # what Linux lets any user ask for
 _STATUS = re.compile(rb"(exit|left|errno) (-?[0-9]{1,9})")
 
@@ -81,7 +83,8 @@ class Running:
     After a read has brought ENDED, `code` is its exit code (negative for a signal, 126 when it
     could not be started) and `left` counts descendants that may still live (0 unless the kernel
     holds them or whoever watches over them was killed). `started` is False when it could not be started,
-    `lost` is True when nobody said how it ended.
+    `lost` is True when nobody said how it ended. `top` is the process below which all of it runs, 0 when
+    that is not known.
     """
 
     def __init__(self, pipes: Pipes, stop: Stop | None = None) -> None:
@@ -89,6 +92,7 @@ class Running:
         self.left = 0
         self.started = True
         self.lost = False
+        self.top = 0
         self._control, self._status = pipes.control, pipes.status
         # A program that exits with its pipe full may drop the rest: the claude CLI loses its result that way.
         with contextlib.suppress(OSError):
@@ -119,7 +123,7 @@ class Running:
     def end(self) -> None:
         """End the program and every descendant; returns when they are dead. May be called again.
 
-        Whoever watches over the program has 3 seconds to say that it is done; then it counts as lost.
+        Whoever watches over the program has 2 seconds to say that it is done; then it counts as lost.
         """
         if self._control >= 0:
             os.close(self._control)
@@ -174,16 +178,21 @@ class Running:
 
 
 def gather(running: Running, command: Command, started: float) -> Completed:
-    """Read a program to its end, within the time (from `started`, monotonic) and output limits of its command."""
+    """Read a program to its end, within the time (from `started`, monotonic) and other limits of its command."""
     kept: dict[Stream, list[bytes]] = {Stream.STDOUT: [], Stream.STDERR: []}
-    size, ended = 0, Ended.EXIT
+    size, ended, deadline = 0, Ended.EXIT, started + command.timeout_s
+    glance = time.monotonic() + GLANCE_S if bounded(command) and running.top else math.inf
     with running:
         while True:
-            output = running.read(max(0.0, started + command.timeout_s - time.monotonic()))
+            output = running.read(max(0.0, min(deadline, glance) - time.monotonic()))
             if output.stream in kept:
                 size += len(output.chunk)
                 kept[output.stream].append(output.chunk)
-            ended = _verdict(output.stream, size > command.output_limit)
+            over = None
+            if time.monotonic() >= glance and output.stream is not Stream.ENDED:
+                over, glance = overuse(command, running.top), time.monotonic() + GLANCE_S
+            waited = output.stream is Stream.QUIET and time.monotonic() < deadline
+            ended = over or _verdict(Stream.STDOUT if waited else output.stream, size > command.output_limit)
             if ended is not Ended.EXIT or output.stream is Stream.ENDED:
                 break
     return Completed(

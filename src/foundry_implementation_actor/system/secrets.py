@@ -1,4 +1,11 @@
-"""Keeping secrets where they belong: redaction, the git credential, and the process's own environ."""
+"""Keeping secrets where they belong: redaction, the git credential, and the process's own environ.
+
+A secret is found as it stands, in a URL, in JSON, in hex, in base64 and base32 wherever in the encoded
+text it begins, in UTF-16, and when any of these is broken over lines. It is not found when it was
+compressed, encrypted, reversed, or put down in parts: this guards against accidents, not against
+somebody who knows the secret and wants it to pass. Half a secret is not found either, so redact first
+and cut afterwards.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +28,10 @@ _SHAPES = re.compile(
 )
 _SHORTEST = 6
 _URL_SAFE = str.maketrans("+/", "-_")
+# Where a text is broken into lines, also inside of a JSON string; the next line may be indented.
+_BREAK = r"(?:(?:[\r\n]|\\r|\\n)+[ \t]*)"
+_BREAKS = re.compile(_BREAK)
+_BREAKS_IN_BYTES = re.compile(_BREAK.encode())
 
 Redact = Callable[[str], str]
 
@@ -30,38 +41,61 @@ def redactor(secrets: Iterable[str]) -> Redact:
 
     A secret shorter than 6 characters is not looked for: hiding it would tear ordinary words.
     """
-    forms = {form for secret in secrets if len(secret) >= _SHORTEST for form in _forms(secret)}
-    known = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))) or r"(?!)")
+    long_enough = [secret for secret in secrets if len(secret) >= _SHORTEST]
+    forms = sorted({form for secret in long_enough for form in _forms(secret)}, key=len, reverse=True)
+    known = re.compile("|".join(map(re.escape, forms)) or r"(?!)")
+    in_lines = re.compile("|".join(f"{_BREAK}?".join(map(re.escape, form)) for form in forms) or r"(?!)")
 
     def redact(text: str) -> str:
-        return _SHAPES.sub(HIDDEN, known.sub(HIDDEN, text))
+        text = known.sub(HIDDEN, text)
+        # The pattern that knows of lines is slow, so it is used where it is known to find something.
+        if known.search(_BREAKS.sub("", text)):
+            text = in_lines.sub(HIDDEN, text)
+        return _SHAPES.sub(HIDDEN, text)
 
     return redact
 
 
 def finder(secrets: Iterable[str]) -> Callable[[bytes], bool]:
     """A function that says whether bytes hold any of the given secrets, in any common encoding."""
-    forms = {form.encode() for secret in secrets if len(secret) >= _SHORTEST for form in _forms(secret)}
+    long_enough = [secret for secret in secrets if len(secret) >= _SHORTEST]
+    wide = {secret.encode(f"utf-16-{order}") for secret in long_enough for order in ("le", "be")}
+    forms = wide | {form.encode() for secret in long_enough for form in _forms(secret)}
 
     def finds(content: bytes) -> bool:
-        return any(form in content for form in forms)
+        if any(form in content for form in forms):
+            return True
+        in_one_line = _BREAKS_IN_BYTES.sub(b"", content)
+        return len(in_one_line) < len(content) and any(form in in_one_line for form in forms)
 
     return finds
 
 
 def _forms(secret: str) -> set[str]:
-    """The secret as it stands, in URLs, in JSON, in hex, and as any part of a base64 text."""
+    """The secret as it stands, in URLs, in JSON, in hex, in UTF-16 that was read as text, and as any part
+    of a base64 or base32 text.
+    """
     raw = secret.encode()
     in_json = {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
     in_urls = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
     forms = {secret, *in_json, *in_urls, raw.hex(), raw.hex().upper()}
-    for offset in range(3):
-        # A base64 text shifts by what stands before the secret; only whole groups are the same.
-        encoded = base64.b64encode(b"\0" * offset + raw).decode()
-        core = encoded[4 if offset else 0 :].rstrip("=")
-        core = core[: len(core) - len(core) % 4] if len(raw) > _SHORTEST else core
-        forms |= {core, core.translate(_URL_SAFE)}
+    forms |= {nul.join(secret) for nul in ("\0", "\\u0000", "\ufffd")}
+    forms |= {form for core in _cores(raw, base64.b64encode, 6) for form in (core, core.translate(_URL_SAFE))}
+    forms |= {form for core in _cores(raw, base64.b32encode, 5) for form in (core, core.lower())}
     return {form for form in forms if len(form) >= _SHORTEST}
+
+
+def _cores(raw: bytes, encode: Callable[[bytes], bytes], bits: int) -> Iterator[str]:
+    """The characters that stand for nothing but the secret, for each number of bytes that may be before it.
+
+    Args:
+        raw: the secret.
+        encode: makes a text of which each character stands for `bits` bits.
+        bits: how many.
+    """
+    for before in range(bits if bits % 2 else bits // 2):
+        first, end = -(-before * 8 // bits), (before + len(raw)) * 8 // bits
+        yield encode(b"\0" * before + raw).decode()[first:end]
 
 
 @contextlib.contextmanager

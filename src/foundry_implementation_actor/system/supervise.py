@@ -6,7 +6,8 @@ It is a child subreaper, so every descendant stays below it, also one that forke
 session of its own. When the program ends, when `CONTROL` reaches end of file (the actor asked, or
 died by kill -9) or when it is told to terminate, it kills all of them and only then writes to
 `STATUS` how the program ended: `exit N` (negative for a signal), `errno N` when it could not be
-started, or `left N` when N descendants could not be killed. Standard library only: start-up counts.
+started, or `left N` when N descendants could not be killed. When the program stops it (SIGSTOP), the
+death of the actor wakes it. Standard library only: start-up counts.
 """
 
 import contextlib
@@ -114,7 +115,9 @@ def main(argv: list[str]) -> None:
     control, status = int(argv[1]), int(argv[2])
     for descriptor in (control, status):
         os.set_inheritable(descriptor, False)
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    prctl = ctypes.CDLL(None).prctl
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
     wake, waker = os.pipe()
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)

@@ -8,109 +8,90 @@ those changes and nothing else (`staged_tree`). Renames are off: both sides coun
 
 from __future__ import annotations
 
-import hashlib
 import os
-import stat
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from pathlib import Path
 
 from foundry_implementation_actor.domain.change import ABSENT, GITLINK, LINK, Change, Kind
-from foundry_implementation_actor.system.git import Git
-from foundry_implementation_actor.workspace.checkout import Checkout, settle
+from foundry_implementation_actor.system.files import writable
+from foundry_implementation_actor.system.git import Git, refusal_of
+from foundry_implementation_actor.workspace.checkout import joined
+from foundry_implementation_actor.workspace.left import Unholdable, are_same, blocked, filled, looked_at, unread
+from foundry_implementation_actor.workspace.trusted import Trusted, is_as_written, settle
 
 _NO_BLOB = "0" * 40
 _KINDS = {"A": Kind.ADDED, "D": Kind.DELETED, "M": Kind.CHANGED, "T": Kind.CHANGED}
 
-Unholdable = tuple[str, str]
-"""A path that no commit can hold, and why."""
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """The state before the session: base commit, submodules, and the SHA-256 of each grounding file."""
-
-    base: str
-    submodules: tuple[str, ...]
-    grounding: Mapping[str, bytes]
-
 
 @dataclass(frozen=True)
 class Survey:
-    """What the session left, by path: changes inside and outside of the roots, sizes known, unread."""
+    """What the session left, by path: changes inside and outside of the roots, sizes known, unread.
+
+    `as_before` are files that git lists although they hold what was checked out.
+    """
 
     inside: tuple[Change, ...]
     outside: tuple[Change, ...]
     unholdable: tuple[Unholdable, ...]
+    as_before: tuple[str, ...] = ()
 
 
-def prepare(checkout: Checkout, base: str, grounding: Mapping[str, bytes]) -> Prepared:
-    """Record the tree as it is before the session; call it last, nothing else may write in between.
-
-    Submodules leave the index here, so that no later git looks into a directory that a session
-    could turn into a repository with its own configuration.
-    """
-    git = checkout.git
-    entries = git.records("ls-files", "--stage", "-z")
-    submodules = tuple(entry.partition("\t")[2] for entry in entries if entry.startswith(GITLINK))
-    if submodules:
-        git.output("update-index", "--force-remove", "-z", "--stdin", stdin=_joined(submodules))
-    # Git reads again what was written in the same second as its index. All of it was written before
-    # this moment and the session comes after, so the index is from now.
-    os.utime(checkout.index)
-    return Prepared(base, submodules, grounding)
-
-
-def survey(checkout: Checkout, prepared: Prepared, roots: Sequence[str], scratch: Sequence[str]) -> Survey:
+def survey(trusted: Trusted, roots: Sequence[str], scratch: Sequence[str]) -> Survey:
     """Compare the tree with what was prepared, by path. Nothing of the session's own git is read.
 
     Args:
-        checkout: the run's tree and trusted git.
-        prepared: what `prepare` returned.
+        trusted: the tree and the git directory that judges it.
         roots: the component roots, each ending in `/`.
         scratch: directories (ending in `/`) whose untracked files count for nothing.
     """
-    tracked = _tracked(checkout, prepared)
-    if not all(_under(change.path, roots) for change in tracked):
+    tracked, passed_over = _tracked(trusted)
+    if not all(under(change.path, roots) for change in tracked):
         # A file that was only touched is listed too, until git has looked into it.
-        checkout.git.attempt("update-index", "-q", "--refresh")
-        tracked = _tracked(checkout, prepared)
-    others = checkout.git.records("ls-files", "--others", "--exclude-standard", "-z")
-    new = [path for path in others if not _under(path, scratch) and not _is_grounding(checkout, prepared, path)]
+        trusted.git.attempt("update-index", "-q", "--refresh")
+        tracked, passed_over = _tracked(trusted)
+    others, also_passed_over = _listed(trusted, "ls-files", "--others", "--exclude-standard", "-z")
+    new = [path for path in others if not under(path, scratch) and not _is_grounding(trusted, path)]
     unholdable = [(path, "is a git repository of its own") for path in new if path.endswith("/")]
-    unholdable += [(path, "is a submodule, which a session may not fill") for path in _filled(checkout, prepared)]
-    blocked = (_blocked(checkout, root) for root in roots)
-    unholdable += [(path, "is a link or a file in place of a directory") for path in blocked if path]
-    found = [*tracked, *(Change(path, Kind.ADDED, ABSENT, "") for path in new if not path.endswith("/"))]
+    unholdable += [lost for lost in (*passed_over, *also_passed_over) if not under(lost[0], scratch)]
+    unholdable += [
+        (path, "is a submodule, which a session may not fill") for path in filled(trusted.tree, trusted.base.submodules)
+    ]
+    stopped = (blocked(trusted.tree, root) for root in roots)
+    unholdable += [(path, "is a link or a file in place of a directory") for path in stopped if path]
+    as_before = _as_before(trusted, tracked, new)
+    found = [change for change in tracked if change.path not in as_before]
+    found += [Change(path, Kind.ADDED, ABSENT, "") for path in new if not path.endswith("/")]
     changes = []
     for change in found:
-        seen, why = _looked_at(checkout, change)
+        seen, why = looked_at(trusted.tree, change)
         changes.append(seen)
         unholdable += [(change.path, why)] if why else []
     return Survey(
-        inside=tuple(change for change in changes if _under(change.path, roots)),
-        outside=tuple(change for change in changes if not _under(change.path, roots)),
+        inside=tuple(change for change in changes if under(change.path, roots)),
+        outside=tuple(change for change in changes if not under(change.path, roots)),
         unholdable=tuple(dict.fromkeys(unholdable)),
+        as_before=tuple(as_before),
     )
 
 
-def stage(
-    checkout: Checkout, prepared: Prepared, inside: Sequence[Change]
-) -> tuple[tuple[Change, ...], list[Unholdable]]:
+def stage(trusted: Trusted, inside: Sequence[Change]) -> tuple[tuple[Change, ...], list[Unholdable]]:
     """Hash what changed inside the roots: the changes with modes and blobs, and what git refused."""
-    git, apart = checkout.git, {"GIT_INDEX_FILE": str(checkout.base_index)}
+    git, apart = trusted.git, {"GIT_INDEX_FILE": str(trusted.base_index)}
     paths = [change.path for change in inside if change.kind is not Kind.DELETED]
     _start_over(git, inside, apart)
     options = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-    done = git.attempt(*options, stdin=_joined(paths), extra=apart)
+    done = git.attempt(*options, stdin=joined(paths), extra=apart)
     if not done.ok:
         return (), [("", f"git cannot take it in: {done.errors}")]
-    settle(checkout.base_index)
-    raw = git.records("diff-index", "--cached", "--no-renames", "-r", "--raw", "-z", prepared.base, extra=apart)
+    settle(trusted.base_index)
+    raw = git.records("diff-index", "--cached", "--no-renames", "-r", "--raw", "-z", trusted.base.commit, extra=apart)
     staged = _compared(raw)
     sizes = {change.path: change.size for change in inside}
     missed = set(paths) - {change.path for change in staged}
     refused = [(change.path, "has a name that git refuses") for change in inside if _added(change, missed)]
+    refused += unread(done.errors)
     return tuple(replace(change, size=sizes.get(change.path, 0)) for change in staged), refused
 
 
@@ -124,15 +105,15 @@ def inspected(git: Git, changes: Sequence[Change], is_secret: Callable[[bytes], 
     return tuple(_inspected(change, contents.get(change.blob, b""), is_secret) for change in changes)
 
 
-def staged_tree(checkout: Checkout) -> str:
+def staged_tree(trusted: Trusted) -> str:
     """The tree of the commit, the base's with what was staged; its object id."""
-    return checkout.git.text("write-tree", extra={"GIT_INDEX_FILE": str(checkout.base_index)})
+    return trusted.git.text("write-tree", extra={"GIT_INDEX_FILE": str(trusted.base_index)})
 
 
-def ignored(checkout: Checkout, roots: Sequence[str]) -> list[str]:
+def ignored(trusted: Trusted, roots: Sequence[str]) -> list[str]:
     """What lies under the roots and is ignored by the repository's own rules, directories in one."""
-    paths = checkout.git.records("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
-    return [path for path in paths if _under(path, roots)]
+    paths = trusted.git.records("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    return [path for path in paths if under(path, roots)]
 
 
 def changed_paths(git: Git, commit: str) -> list[str]:
@@ -140,25 +121,48 @@ def changed_paths(git: Git, commit: str) -> list[str]:
     return git.records("diff-tree", "-r", "--no-commit-id", "--name-only", "--no-renames", "-z", commit)
 
 
-def _joined(records: Iterable[str]) -> bytes:
-    return b"".join(os.fsencode(record) + b"\0" for record in records)
-
-
-def _under(path: str, roots: Iterable[str]) -> bool:
+def under(path: str, roots: Iterable[str]) -> bool:
+    """Whether a path lies below one of the roots."""
     return any(path.startswith(root) for root in roots)
 
 
-def _tracked(checkout: Checkout, prepared: Prepared) -> list[Change]:
-    raw = checkout.git.records("diff-files", "--no-renames", "--ignore-submodules=all", "--raw", "-z")
-    return [change for change in _compared(raw) if not _is_grounding(checkout, prepared, change.path)]
+def _listed(trusted: Trusted, *words: str) -> tuple[list[str], list[Unholdable]]:
+    """The records of a git that looks through the tree, and what it could not look into."""
+    done = trusted.git.attempt(*words)
+    if not done.ok:
+        raise refusal_of(done, f"git {words[0]} failed")
+    return [os.fsdecode(part) for part in done.stdout.split(b"\0")[:-1]], list(unread(done.errors))
 
 
-def _is_grounding(checkout: Checkout, prepared: Prepared, path: str) -> bool:
+def _tracked(trusted: Trusted) -> tuple[list[Change], list[Unholdable]]:
+    raw, lost = _listed(trusted, "diff-files", "--no-renames", "--ignore-submodules=all", "--raw", "-z")
+    return [change for change in _compared(raw) if not _is_grounding(trusted, change.path)], lost
+
+
+def _is_grounding(trusted: Trusted, path: str) -> bool:
     """Whether a path is a grounding file that is still as the actor wrote it."""
-    written, place = prepared.grounding.get(path), checkout.tree / path
-    if written is None or place.is_symlink() or not place.is_file():
-        return False
-    return hashlib.sha256(place.read_bytes()).digest() == written
+    written = trusted.prepared.grounding.get(path)
+    return written is not None and is_as_written(trusted.tree / path, written)
+
+
+def _as_before(trusted: Trusted, tracked: Sequence[Change], new: Sequence[str]) -> set[str]:
+    """Those of the changed files that still hold what was checked out, byte for byte.
+
+    Where attributes rule line ends or the like, a committed file may differ from what git would make
+    of it, from the start; git shows that as a change as soon as it looks. So what git lists is checked
+    out once more, elsewhere and by the base's attributes, and compared.
+    """
+    ruled = trusted.base.has_attributes or any(
+        path.rpartition("/")[2] == ".gitattributes" for path in (*new, *(change.path for change in tracked))
+    )
+    listed = [change.path for change in tracked if change.mode == change.mode_before != LINK] if ruled else []
+    if not listed:
+        return set()
+    with writable(trusted.git.git_dir):
+        again = Path(tempfile.mkdtemp(prefix="again-", dir=trusted.git.git_dir))
+    git, apart = replace(trusted.git, work_tree=again), {"GIT_INDEX_FILE": str(trusted.base_index)}
+    git.output("checkout-index", "-z", "--stdin", stdin=joined(listed), extra=apart)
+    return {path for path in listed if are_same(trusted.tree / path, again / path)}
 
 
 def _start_over(git: Git, inside: Sequence[Change], apart: Mapping[str, str]) -> None:
@@ -171,7 +175,7 @@ def _start_over(git: Git, inside: Sequence[Change], apart: Mapping[str, str]) ->
     changed = [change for change in inside if change.kind is Kind.CHANGED]
     records = [*gone, *(f"{change.mode_before} {change.blob_before}\t{change.path}" for change in changed)]
     if records:
-        git.output("update-index", "-z", "--index-info", stdin=_joined(records), extra=apart)
+        git.output("update-index", "-z", "--index-info", stdin=joined(records), extra=apart)
 
 
 def _compared(records: list[str]) -> list[Change]:
@@ -182,43 +186,6 @@ def _compared(records: list[str]) -> list[Change]:
         before = (mode_before, blob_before) if status != "A" else ("", "")
         changes.append(Change(path, _KINDS[status[0]], mode, "" if mode == ABSENT else blob, *before))
     return changes
-
-
-def _filled(checkout: Checkout, prepared: Prepared) -> list[str]:
-    """The submodules whose directory is no longer empty or is something else now."""
-    filled = []
-    for path in prepared.submodules:
-        place = checkout.tree / path
-        if place.is_symlink() or place.is_file() or (place.is_dir() and any(place.iterdir())):
-            filled.append(path)
-    return filled
-
-
-def _blocked(checkout: Checkout, root: str) -> str:
-    """The first part of a root that is there but is no directory, as a repository path; else empty."""
-    path = PurePosixPath()
-    for part in PurePosixPath(root).parts:
-        path /= part
-        place = checkout.tree / path
-        if place.is_symlink() or (place.exists() and not place.is_dir()):
-            return str(path)
-    return ""
-
-
-def _looked_at(checkout: Checkout, change: Change) -> tuple[Change, str]:
-    """The change with its size and link target as they lie in the tree, and why no commit can hold it."""
-    place = checkout.tree / change.path
-    try:
-        found = os.lstat(place)
-    except OSError:
-        return change, ""
-    if stat.S_ISDIR(found.st_mode):
-        return change, "is a git repository of its own" if os.path.lexists(place / ".git") else ""
-    if stat.S_ISLNK(found.st_mode):
-        return replace(change, size=found.st_size, target=str(place.readlink())), ""
-    if not stat.S_ISREG(found.st_mode):
-        return change, "is a pipe, a socket or a device"
-    return replace(change, size=found.st_size), "" if os.access(place, os.R_OK) else "cannot be read"
 
 
 def _added(change: Change, missed: set[str]) -> bool:

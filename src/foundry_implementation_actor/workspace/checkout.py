@@ -1,50 +1,59 @@
-"""A private tree for one run, and the two git directories that belong to it.
+"""A private tree for one run, and what it will be compared with, kept in memory.
 
-`trusted.git` is the actor's own, outside of the session's reach; it alone decides what changed and
-is the only one that a git with the actor's login reads. The tree's own `.git` is the session's to
-use and to ruin: no remote, no login, objects borrowed from the mirror. Nothing reads it back.
+The tree's own `.git` is the session's to use and to ruin: no remote, no login, objects borrowed from
+the mirror. Nothing reads it back. The git directory that filled the tree is gone before a session
+starts; `trusted.py` makes another after it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from foundry_implementation_actor.domain.capability import Capability
+from foundry_implementation_actor.domain.change import GITLINK, LINK
 from foundry_implementation_actor.system.files import locked, remove_tree, try_lock, writable
 from foundry_implementation_actor.system.git import Git, make_git_dir
+from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.workspace.mirror import Mirror, Refs
 
 _LOCK = "lock"
-_FAR_FUTURE = 4_000_000_000
+
+
+@dataclass(frozen=True)
+class Base:
+    """The commit that lies in the tree. All of it is in memory: a session can write whatever is on disk.
+
+    `objects` is the directory to borrow from. `whole_index` is git's index as the tree was filled,
+    `index` the same without its submodules. `links` gives each link's target. `has_attributes` says
+    whether any file may look different in the tree than in the commit.
+    """
+
+    commit: str
+    tags: Mapping[str, str]
+    objects: Path
+    whole_index: bytes
+    index: bytes
+    submodules: tuple[str, ...]
+    links: Mapping[str, str]
+    has_attributes: bool
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """One run's directory: the tree a session works in, its HOME and TMP, and the trusted git."""
+    """One run's directory: the tree a session works in, its HOME and TMP, and what the tree held at first."""
 
     folder: Path
-    git: Git
+    base: Base
 
     @property
     def tree(self) -> Path:
         """The session's working directory."""
         return self.folder / "tree"
-
-    @property
-    def index(self) -> Path:
-        """The trusted index: what the tree is compared with."""
-        return self.git.git_dir / "index"
-
-    @property
-    def base_index(self) -> Path:
-        """A copy of it in which the commit's tree is put together."""
-        return self.git.git_dir / "index.base"
 
     @property
     def home(self) -> Path:
@@ -58,8 +67,11 @@ class Checkout:
 
 
 @contextlib.contextmanager
-def run_folder(state: Path, prefix: str) -> Iterator[Path]:
+def run_folder(state: Path, prefix: str, journal: Journal) -> Iterator[Path]:
     """A fresh directory below `state/runs`, locked while it is used and removed at the end.
+
+    What a session made in a way that it cannot be removed is recorded as `not-removed` and left for
+    the next sweep: it changes nothing about what the run came to.
 
     Raises:
         ActorError: UNFIT when the state directory cannot be written.
@@ -73,25 +85,61 @@ def run_folder(state: Path, prefix: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        remove_tree(folder)
-        if lock is not None:
-            os.close(lock)
-
-
-def sweep(state: Path) -> list[str]:
-    """Remove what killed processes left below `state/runs`: the names of the removed directories."""
-    runs = state / "runs"
-    if not runs.is_dir():
-        return []
-    removed = []
-    with locked(state / "runs.lock"):
-        for folder in sorted(runs.iterdir()):
-            lock = try_lock(folder / _LOCK) if folder.is_dir() and not folder.is_symlink() else None
+        try:
+            remove_tree(folder)
+        except OSError as error:
+            journal.event("not-removed", level="warn", folder=folder.name, error=_told(error))
+        finally:
             if lock is not None:
-                remove_tree(folder)
                 os.close(lock)
-                removed.append(folder.name)
-    return removed
+
+
+def sweep(state: Path, journal: Journal) -> list[str]:
+    """Remove what killed processes left below `state/runs`: the names of the removed directories.
+
+    Each is recorded as `swept`; one that cannot be removed as `not-removed`, and skipped. Raises
+    nothing for a state that cannot be written: a run says so when it is asked for.
+    """
+    runs = state / "runs"
+    try:
+        if not runs.is_dir():
+            return []
+        with locked(state / "runs.lock"):
+            return [folder.name for folder in sorted(runs.iterdir()) if _swept(folder, journal)]
+    except OSError as error:
+        journal.event("not-swept", level="warn", folder=str(runs), error=_told(error))
+        return []
+
+
+def _swept(folder: Path, journal: Journal) -> bool:
+    try:
+        swept = _removed_unless_held(folder)
+    except OSError as error:
+        journal.event("not-removed", level="warn", folder=folder.name, error=_told(error))
+        return False
+    if swept:
+        journal.event("swept", level="warn", folder=folder.name)
+    return swept
+
+
+def _removed_unless_held(folder: Path) -> bool:
+    """Remove one run's folder unless its run still holds it; whether it did."""
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    with contextlib.suppress(PermissionError):  # somebody else's; the lock says so
+        folder.chmod(0o700)
+    lock = try_lock(folder / _LOCK)
+    if lock is None:
+        return False
+    try:
+        remove_tree(folder)
+    finally:
+        os.close(lock)
+    return True
+
+
+def _told(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
 
 
 @dataclass(frozen=True)
@@ -104,20 +152,20 @@ class Start:
 
 
 def check_out(folder: Path, mirror: Mirror, start: Start, capability: Capability) -> Checkout:
-    """Fill `folder/tree` with the base commit and make both git directories.
+    """Fill `folder/tree` with the base commit and make the session's git directory.
 
     Raises:
         ActorError: UNFIT when the tree or the git directories cannot be written.
     """
-    checkout = Checkout(folder, replace(mirror.git, git_dir=folder / "trusted.git", work_tree=folder / "tree"))
+    git = replace(mirror.git, git_dir=folder / "checkout.git", work_tree=folder / "tree")
     with writable(folder):
-        for part in (checkout.tree, checkout.home, checkout.temporary):
-            part.mkdir()
-        make_git_dir(checkout.git.git_dir, start.base, borrows=mirror.objects, packed_refs=_packed(start.refs.tags))
-    checkout.git.output("read-tree", "--reset", "-u", start.base)
+        for part in ("tree", "home", "tmp"):
+            (folder / part).mkdir()
+        make_git_dir(git.git_dir, start.base, borrows=mirror.objects)
+    git.output("read-tree", "--reset", "-u", start.base)
     with writable(folder):
-        shutil.copyfile(checkout.index, checkout.base_index)
-        settle(checkout.base_index)
+        checkout = Checkout(folder, _base(git, folder / "tree", mirror, start))
+        remove_tree(git.git_dir)
         _make_session_git(checkout, mirror, start, capability)
     return checkout
 
@@ -125,31 +173,46 @@ def check_out(folder: Path, mirror: Mirror, start: Start, capability: Capability
 def bare_view(folder: Path, mirror: Mirror, refs: Refs, commit: str) -> Git:
     """A git directory of its own on a commit of the mirror, without a tree: for reading and exporting."""
     git = replace(mirror.git, git_dir=folder / "trusted.git")
-    make_git_dir(git.git_dir, commit, borrows=mirror.objects, packed_refs=_packed(refs.tags))
+    make_git_dir(git.git_dir, commit, borrows=mirror.objects, packed_refs=packed(refs.tags))
     return git
 
 
-def settle(index: Path) -> None:
-    """Date an index that is never compared with a tree into the future.
-
-    Git reads every file again that is as young as the index which it is about to write.
-    """
-    os.utime(index, (_FAR_FUTURE, _FAR_FUTURE))
-
-
-def _packed(refs: Mapping[str, str]) -> str:
+def packed(refs: Mapping[str, str]) -> str:
+    """The content of a `packed-refs` file."""
     lines = (f"{sha} {name}\n" for name, sha in sorted(refs.items()))
     return "# pack-refs with: sorted \n" + "".join(lines)
+
+
+def joined(records: Iterable[str]) -> bytes:
+    """Paths as git reads them with `-z`."""
+    return b"".join(os.fsencode(record) + b"\0" for record in records)
+
+
+def _base(git: Git, tree: Path, mirror: Mirror, start: Start) -> Base:
+    """What the tree holds now. Submodules leave the index, so that no later git looks into one.
+
+    A session could turn a submodule's directory into a repository with a configuration of its own.
+    """
+    index = git.git_dir / "index"
+    whole = kept = index.read_bytes()
+    entries = [entry.partition("\t") for entry in git.records("ls-files", "--stage", "-z")]
+    submodules = tuple(path for meta, _, path in entries if meta.startswith(GITLINK))
+    if submodules:
+        git.output("update-index", "--force-remove", "-z", "--stdin", stdin=joined(submodules))
+        kept = index.read_bytes()
+    links = {path: str((tree / path).readlink()) for meta, _, path in entries if meta.startswith(LINK)}
+    has_attributes = any(path.rpartition("/")[2] == ".gitattributes" for _, _, path in entries)
+    return Base(start.base, start.refs.tags, mirror.objects, whole, kept, submodules, links, has_attributes)
 
 
 def _make_session_git(checkout: Checkout, mirror: Mirror, start: Start, capability: Capability) -> None:
     """The session's own `.git`: history to read, the task's branch checked out, nothing to push to."""
     path = checkout.tree / ".git"
     head = f"ref: refs/heads/{start.branch}"
-    make_git_dir(path, head, borrows=mirror.objects, packed_refs=_packed(start.refs.tags))
+    make_git_dir(path, head, borrows=mirror.objects, packed_refs=packed(start.refs.tags))
     branch = path / "refs/heads" / start.branch
     branch.parent.mkdir(parents=True, exist_ok=True)
     branch.write_text(f"{start.base}\n")
     with (path / "config").open("a") as config:
         config.write(f"[user]\n\tname = {capability.git_author_name}\n\temail = {capability.git_author_email}\n")
-    shutil.copyfile(checkout.index, path / "index")
+    (path / "index").write_bytes(checkout.base.whole_index)

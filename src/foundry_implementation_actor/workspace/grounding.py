@@ -17,9 +17,10 @@ from pathlib import Path
 from foundry_implementation_actor.domain.capability import Capability, Grounding
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
 from foundry_implementation_actor.domain.error import ActorError, Code
-from foundry_implementation_actor.system.files import LinkInTheWayError, read_below, remove_tree, write_below
+from foundry_implementation_actor.system.files import LinkInTheWayError, read_below, remove_tree, writable, write_below
 from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.system.process import Stop, run_contained
+from foundry_implementation_actor.system.secrets import Redact
 from foundry_implementation_actor.workspace.checkout import Checkout
 
 CLAUDE_MD = "CLAUDE.md"
@@ -58,13 +59,15 @@ def ground(checkout: Checkout, capability: Capability, fetcher: Fetcher, journal
 
 def _fetched(folder: Path, capability: Capability, fetcher: Fetcher, journal: Journal) -> list[str]:
     """The output of every fetch, run at once in a directory that no session ever sees."""
-    folder.mkdir()
+    with writable(folder):
+        folder.mkdir()
     try:
         with ThreadPoolExecutor(max_workers=len(capability.ground_in)) as pool:
             jobs = [pool.submit(_fetch, entry, capability, fetcher, folder, journal) for entry in capability.ground_in]
             return [job.result() for job in jobs]
     finally:
-        remove_tree(folder)
+        with writable(folder):
+            remove_tree(folder)
 
 
 def _fetch(entry: Grounding, capability: Capability, fetcher: Fetcher, folder: Path, journal: Journal) -> str:
@@ -81,11 +84,11 @@ def _fetch(entry: Grounding, capability: Capability, fetcher: Fetcher, folder: P
             hint = f"install {argv[0]!r} where the actor runs, or correct the fetch in the sidecar"
             raise ActorError(Code.UNFIT, error.message, hint=hint, where=where) from error
         if not done.ok:
-            raise _failure(done, where, fetcher.timeout_s)
+            raise _failure(done, where, fetcher.timeout_s, journal.redact)
     return _decoded(done.stdout, entry, journal)
 
 
-def _failure(done: Completed, where: str, timeout_s: float) -> ActorError:
+def _failure(done: Completed, where: str, timeout_s: float, hide: Redact) -> ActorError:
     program = done.argv[0]
     if done.ended is Ended.STOPPED:
         return ActorError(Code.INTERRUPTED, "the fetch was stopped", where=where)
@@ -98,7 +101,7 @@ def _failure(done: Completed, where: str, timeout_s: float) -> ActorError:
             Code.UNFIT, f"{program} printed more than {FETCH_LIMIT:,} bytes",
             hint="fetch less, or split it into several entries", where=where,
         )  # fmt: skip
-    said = done.errors[-2000:] or "it said nothing"
+    said = hide(done.errors)[-2000:] or "it said nothing"
     return ActorError(Code.UNFIT, f"{program} ended with exit code {done.code}: {said}", where=where)
 
 

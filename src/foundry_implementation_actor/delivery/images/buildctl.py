@@ -14,6 +14,8 @@ from foundry_implementation_actor.system.process import Stop, run_contained
 
 _REGISTRY = re.compile(r"[a-z0-9][a-z0-9.-]*(:\d{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
 _CHECK_TIMEOUT_S = 20.0
+OUTPUT_LIMIT = 16 * 1024 * 1024
+"""What one call of buildctl may print, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Buildctl:
             yield error
             return
         if not done.ok:
-            said = f"the BuildKit daemon does not answer: {_tail(done)}"
+            said = f"the BuildKit daemon does not answer: {_why(done, _CHECK_TIMEOUT_S)}"
             yield ActorError(Code.UNFIT, said, hint="check BUILDKIT_HOST", where=self.host)
 
     def publish(self, order: ImageOrder, stop: Stop | None = None) -> None:
@@ -63,14 +65,16 @@ class Buildctl:
             "--output", f"type=image,{_field(f'name={order.ref}')},push=true",
         )  # fmt: skip
         done = run_contained(command, stop)
-        if done.ended is Ended.TIMEOUT:
-            raise ActorError(Code.UNFIT, f"the build did not end within {self.timeout_s:g} s", where=order.ref)
         if not done.ok:
-            raise ActorError(Code.UNFIT, f"the image could not be built and pushed: {_tail(done)}", where=order.ref)
+            code = Code.INTERRUPTED if done.ended is Ended.STOPPED else Code.UNFIT
+            said = f"the image could not be built and pushed: {_why(done, self.timeout_s)}"
+            raise ActorError(code, said, where=order.ref)
 
     def _command(self, cwd: Path, timeout_s: float, *arguments: str) -> Command:
         environment = {**self.environment, "BUILDKIT_HOST": self.host}
-        return Command(("buildctl", *arguments), cwd=cwd, env=environment, timeout_s=timeout_s)
+        return Command(
+            ("buildctl", *arguments), cwd=cwd, env=environment, timeout_s=timeout_s, output_limit=OUTPUT_LIMIT
+        )
 
 
 def _field(text: str) -> str:
@@ -78,5 +82,11 @@ def _field(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if re.search(r'[",\n]', text) else text
 
 
-def _tail(done: Completed) -> str:
+def _why(done: Completed, timeout_s: float) -> str:
+    if done.ended is Ended.TIMEOUT:
+        return f"buildctl did not end within {timeout_s:g} s"
+    if done.ended is Ended.STOPPED:
+        return "the actor is stopping"
+    if done.ended is Ended.OUTPUT:
+        return f"buildctl printed more than {OUTPUT_LIMIT:,} bytes"
     return " / ".join(done.errors.splitlines()[-6:]) or f"exit {done.code}"

@@ -4,9 +4,9 @@
 
 One process answers each socket, with those modules loaded, and ends when the socket does. A request is one
 JSON object (`argv`, `cwd`, `env`, `folder`, `covered`, `private`, `kept`, `size`, `emptied`, `files`, `limits`)
-with descriptors: stdin, stdout, stderr, control, status, and one for the content of each file. The program gets namespaces of its own for its
-mounts, processes, network and the rest, no capability, and ends when control does; then status brings
-`exit N`, as `supervise.py` has it, or `errno N` when it could not be started.
+with descriptors: stdin, stdout, stderr, control, status, and one for the content of each file. The program gets
+namespaces of its own for its mounts, processes, network and the rest, no capability, and ends when control does;
+then status brings `exit N`, as `supervise.py` has it, or `errno N` when it could not be started.
 
 It runs in bubblewrap, in a user namespace of its own in which it may mount. Code of the app is never
 loaded before a program has given that up. Standard library only, Python 3.9 and later, Linux.
@@ -171,7 +171,7 @@ def _see(asked: dict[str, Any], contents: list[int]) -> None:
         _mount("tmpfs", folder, "tmpfs", _NOSUID | _NODEV, f"size={asked['size']},mode=0755")
     _mount("tmpfs", "/dev/shm", "tmpfs", _NOSUID | _NODEV, f"size={asked['size']},mode=0755")  # noqa: S108
     _mount("devpts", "/dev/pts", "devpts", _NOSUID | _NOEXEC, "newinstance,ptmxmode=0666,mode=620")
-    _mount("", "/dev", flags=_REMOUNT | _BIND | _RDONLY | _NOSUID)
+    _mount("", "/dev", flags=_REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV)
     for place, descriptor in kept:
         os.makedirs(place if os.path.isdir(f"/proc/self/fd/{descriptor}") else os.path.dirname(place), exist_ok=True)
         if not os.path.exists(place):

@@ -1,0 +1,55 @@
+"""What a process and all below it use at this moment, as /proc tells it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from foundry_implementation_actor.domain.command import Command, Ended
+from foundry_implementation_actor.system.supervise import descendants
+
+GLANCE_S = 0.1
+"""How often a bounded command is looked at, in seconds."""
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def bounded(command: Command) -> bool:
+    """Whether a command says how much it may use."""
+    return bool(command.most_processes or command.most_memory)
+
+
+def overuse(command: Command, top: int) -> Ended | None:
+    """The bound that the processes below `top` are over at this moment; None when they keep to all."""
+    below = descendants(top)
+    if command.most_processes and len(below) > command.most_processes:
+        return Ended.PROCESSES
+    if command.most_memory and _resident(below) > command.most_memory and _shared_out(below) > command.most_memory:
+        return Ended.MEMORY
+    return None
+
+
+def _resident(pids: Sequence[int]) -> int:
+    """Bytes in memory; what several of them share counts for each, so that it is never too little."""
+    pages = 0
+    for pid in pids:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            pages += int(Path(f"/proc/{pid}/statm").read_bytes().split()[1])
+    return pages * _PAGE
+
+
+def _shared_out(pids: Sequence[int]) -> int:
+    """Bytes in memory, each counted once. Slow, and for processes that may be looked into only."""
+    found = 0
+    for pid in pids:
+        try:
+            rolled = Path(f"/proc/{pid}/smaps_rollup").read_bytes()
+        except OSError:
+            found += _resident([pid])
+            continue
+        for line in rolled.splitlines():
+            if line.startswith(b"Pss:"):
+                found += int(line.split()[1]) * 1024
+    return found
