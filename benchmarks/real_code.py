@@ -114,7 +114,7 @@ class Bench:
             row = self._asked(place, kind, mutation, real_mutations.pair(whole, mutation))
             live.write_bytes(mutation)
             seen = self._bare(place.own_test) if self._is_green(place.own_test, live, whole) else UNASKED
-            return Row(row.target, kind, row.landed, row.by, row.why, seen, row.seconds)
+            return Row(row.target, kind, row.landed, row.by, row.why or f"own-test {row.test}", seen, row.seconds)
         finally:
             live.write_bytes(whole)
 

@@ -59,6 +59,16 @@ def test_a_branch_that_somebody_makes_meanwhile_is_not_overwritten(place: Place)
     assert place.repo.branches()[BRANCH] == theirs[0]
 
 
+def test_a_branch_that_is_taken_away_right_after_the_push_is_told_with_what_was_delivered(place: Place) -> None:
+    hook = place.repo.path / "hooks/post-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\nread -r _ new _; echo $new > pushed; git update-ref -d refs/heads/{BRANCH}\n")
+    hook.chmod(0o755)
+    because = place.run(write(NEW))["because"]
+    commit = (place.repo.path / "pushed").read_text().strip()
+    assert f"the branch {BRANCH} was pushed at {commit[:12]}, and somebody else has moved or deleted it" in because
+
+
 def test_a_default_branch_that_moves_meanwhile_changes_nothing(place: Place) -> None:
     before = place.repo.sha("main")
     place.server.on_push = doing(lambda: place.repo.add_commit("main", {"docs/outside.md": "new\n"}))

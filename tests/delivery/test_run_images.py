@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -212,6 +212,58 @@ def test_one_failing_image_is_told_with_what_was_delivered_and_asking_again_goes
     assert len(again["images"]) == 2
     assert place.repo.branches()[BRANCH] == head
     assert len(place.recorded("session", "start")) == 1
+
+
+def after_push(place: Place, act: Callable[[], object]) -> None:
+    """Do something as soon as the branch is on the forge."""
+
+    def on_record(record: Mapping[str, object]) -> None:
+        if record.get("event") == "branch-pushed" or record.get("step") == "branch-pushed":
+            act()
+
+    place.on_record = on_record
+
+
+def pushed_but(place: Place, reply: Mapping[str, object]) -> str:
+    head = place.repo.branches()[BRANCH]
+    assert reply["accepted"] is False
+    assert f"the branch {BRANCH} is pushed at {head[:12]}, but not every image is published" in str(reply["because"])
+    return str(reply["because"])
+
+
+def test_an_export_that_cannot_be_written_is_told_with_what_was_delivered(place: Place) -> None:
+    def put_in_the_way() -> None:
+        for folder in (place.state / "runs").iterdir():
+            (folder / "export").mkdir()
+
+    after_push(place, put_in_the_way)
+    assert "File exists" in pushed_but(place, place.run(write(NEW)))
+    place.on_record = lambda _: None
+    assert place.run(write("backend/never"))["accepted"] is True
+    assert len(place.recorded("session", "start")) == 1
+
+
+def test_a_history_that_is_gone_after_the_push_is_told_with_what_was_delivered(place: Place) -> None:
+    def lose_the_mirror() -> None:
+        [mirror] = (place.state / "mirrors").glob("*.git")
+        mirror.rename(place.state / "gone")
+
+    after_push(place, lose_the_mirror)
+    assert "git read-tree failed" in pushed_but(place, place.run(write(NEW)))
+
+
+def test_a_stop_while_images_are_built_is_told_as_such(place: Place) -> None:
+    engine = place.engine(write(NEW))
+    after_push(place, engine.stop)
+    because = pushed_but(place, place.ask(engine))
+    assert "stopp" in because
+    assert "exit -" not in because
+
+
+def test_a_builder_that_floods_is_told_as_such(place: Place, builder: Builder) -> None:
+    program = builder.bin / "buildctl"
+    program.write_text('#!/bin/sh\n[ "$1" = build ] || exit 0\nexec yes\n')
+    assert "buildctl printed more than 16,777,216 bytes" in pushed_but(place, place.run(write(NEW)))
 
 
 def test_asking_the_same_actor_again_goes_on_at_the_images_too(place: Place, builder: Builder) -> None:

@@ -32,7 +32,7 @@ def test_a_python_app_is_described_with_every_judge(tmp_path: Path) -> None:
 
 @needs_php
 def test_a_php_app_is_described_with_every_judge(tmp_path: Path) -> None:
-    found = findings(app(tmp_path, PHP))
+    found = findings(app(tmp_path, PHP, {"vendor/autoload.php": "<?php"}))
     assert list(found) == [
         "app", "plugins", "syntax", "strict-types", "shape", "linkage", "own-test", "construction", "isolation",
         "state",
@@ -40,6 +40,12 @@ def test_a_php_app_is_described_with_every_judge(tmp_path: Path) -> None:
     assert found["syntax"].seen.startswith("PHP 8.")
     assert found["linkage"].seen.startswith("php-parser (")
     assert found["own-test"].seen.endswith("phpunit")
+
+
+@needs_php
+def test_a_php_app_without_an_autoloader_is_told_what_goes_unjudged(tmp_path: Path) -> None:
+    found = findings(app(tmp_path, PHP))
+    assert [found[judge].mend for judge in ("linkage", "own-test")] == ["composer install"] * 2
 
 
 @needs_php
@@ -91,3 +97,9 @@ def test_a_state_folder_that_is_a_link_is_missing(tmp_path: Path) -> None:
     house = app(tmp_path, PYTHON)
     (tmp_path / ".foundry").symlink_to("elsewhere")
     assert findings(house)["state"].state is State.MISSING
+
+
+def test_an_app_on_a_path_with_a_colon_is_told_that_python_cannot_import_there(tmp_path: Path) -> None:
+    found = findings(app(tmp_path / "my:app", PYTHON))["app"]
+    assert (found.state, "':'" in found.seen, "':'" in found.mend) == (State.MISSING, True, True)
+    assert findings(app(tmp_path / "mine", PYTHON))["app"].state is State.OK

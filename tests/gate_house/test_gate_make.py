@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -88,6 +89,16 @@ def test_what_is_made_in_python_passes_the_gates_judges(tmp_path: Path) -> None:
     assert "asks nothing yet" in said["Cart"]["own-test"].evidence
 
 
+@pytest.mark.parametrize("name", ["Json", "Sitecustomize", "Usercustomize", "Pytest", "Typing"])
+def test_a_module_that_would_come_before_one_of_the_judges_is_not_made(tmp_path: Path, name: str) -> None:
+    flat = {"gate.yaml": "language: python\nsource: app\ntests: tests\nimports: [app]\n", "app/__init__.py": ""}
+    assert f"would be the module {name.lower()}" in unmade(app(tmp_path, flat), "service", "app", name)
+    packages = {"gate.yaml": "language: python\nsource: src/{plugin}\ntests: tests\n", "src/shop/__init__.py": ""}
+    house = app(tmp_path / "other", packages)
+    assert f"would be the module {name.lower()}" in unmade(house, "plugin", name.lower())
+    assert made(house, "service", "shop", name) == [f"src/shop/{name.lower()}.py"]
+
+
 @needs_php
 def test_what_is_made_in_php_passes_the_gates_judges(tmp_path: Path) -> None:
     house = app(tmp_path, PHP, {"vendor/autoload.php": Path(__file__).with_name("autoload.php").read_text()})
@@ -116,6 +127,21 @@ def test_what_is_made_in_php_runs_under_its_own_test(tmp_path: Path) -> None:
         cwd=tmp_path, env=dict(house.app.environment), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "OK (3 tests, 3 assertions)" in done.stdout, done.stdout + done.stderr
+
+
+@needs_php
+@pytest.mark.parametrize("map_", [{"psr-4": {"Acme\\Tests\\": "spec/"}}, {}])
+def test_a_php_test_is_php_though_its_folder_is_still_to_be_made(tmp_path: Path, map_: dict[str, object]) -> None:
+    composer = {"autoload": {"psr-4": {"Acme\\": "lib/"}}, "autoload-dev": map_}
+    settings = "source: lib/{plugin}\ntests: spec/{plugin}\n"
+    house = app(tmp_path, {"composer.json": json.dumps(composer), "gate.yaml": settings})
+    for kind, name in (("plugin", ""), ("service", "Account"), ("test", "Account")):
+        paths = made(house, kind, "Bank", name)
+    text = (tmp_path / paths[0]).read_text()
+    assert ("namespace Acme\\Tests\\Bank;" in text) == bool(map_)
+    assert "use Acme\\Bank\\Services\\Account;" in text
+    done = subprocess.run(["php", "-n", "-l", paths[0]], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 @needs_php

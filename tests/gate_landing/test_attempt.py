@@ -17,6 +17,7 @@ from foundry_implementation_actor.domain.unit import Candidate, Target, digest
 from foundry_implementation_actor.gate import ledger
 from foundry_implementation_actor.gate.answer import answer
 from foundry_implementation_actor.gate.ask import edit_wish, wish
+from foundry_implementation_actor.gate.attempt import FREE_TRIALS
 from foundry_implementation_actor.gate.gate import Gate
 from support.apps import python_app
 from support.judging import ByWords, Gatepost, gate
@@ -209,6 +210,85 @@ def test_when_another_landing_came_in_between_the_body_is_judged_again_beside_it
         assert slow.result()["ok"]
     assert ["To be written" in seen for seen in beside] == [True, False]
     assert (text(app), text(app, ITEM)) == (body("Cart"), body("Item"))
+
+
+def test_of_several_bodies_for_one_class_at_once_one_lands_and_none_is_lost_unseen(app: Path) -> None:
+    together = threading.Barrier(3)
+    words = ["one", "two", "three"]
+
+    def meet(_: Candidate) -> None:
+        together.wait(20)
+
+    with ThreadPoolExecutor(3) as callers:
+        said = list(callers.map(lambda word: ask(gate(app, ByWords(before=meet)), content=body("Cart", word)), words))
+    [landed] = [word for word, one in zip(words, said, strict=True) if one["ok"]]
+    assert text(app) == body("Cart", landed)
+    assert all("was changed by somebody else" in one["error"] for one in said if not one["ok"])
+
+
+def test_an_edit_of_a_text_that_moved_on_while_it_was_judged_is_refused(app: Path) -> None:
+    def land(_: Candidate) -> None:
+        ask(gate(app), content=body("Cart") + "# To be written: what it does.\n")
+
+    refused = ask(
+        gate(app, ByWords(before=land)), edits=[{"find": "To be written: what it does.", "replace": "It is edited."}]
+    )
+    assert (refused["ok"], "was changed by somebody else" in refused["error"]) == (False, True)
+    assert "It is edited" not in text(app)
+
+
+def test_a_body_that_somebody_landed_meanwhile_just_so_lands_once_more(app: Path) -> None:
+    post = Gatepost()
+    with ThreadPoolExecutor(1) as callers:
+        slow = callers.submit(ask, gate(app, ByWords(before=post.hold)), content=body("Cart"))
+        assert post.reached.wait(20)
+        assert ask(gate(app), content=body("Cart"))["ok"]
+        post.opened.set()
+        assert slow.result()["ok"]
+
+
+def test_a_body_that_is_judged_again_and_again_holds_nobody_up_and_lands_in_the_end(app: Path) -> None:
+    def others(_: Candidate) -> None:
+        if len(judge.seen) <= FREE_TRIALS:
+            assert ask(gate(app), ITEM, content=body("Item", f"word{len(judge.seen)}"))["ok"]
+
+    judge = ByWords(before=others)
+    assert ask(gate(app, judge), content=body("Cart"))["ok"]
+    assert len(judge.seen) == FREE_TRIALS + 1
+    assert (text(app), text(app, ITEM)) == (body("Cart"), body("Item", f"word{FREE_TRIALS}"))
+
+
+def test_a_call_that_is_taken_back_while_it_is_judged_does_not_land_but_a_finish_does(app: Path) -> None:
+    back = threading.Event()
+    at = gate(app, ByWords(before=lambda _: back.set())).telling(lambda _: None, back.is_set)
+    refused = ask(at, content=body("Cart"))
+    assert (refused["ok"], "took the call back" in refused["error"]) == (False, True)
+    assert "To be written" in text(app)
+    staged(app, body("Cart"))
+    assert ask(at, mode="finish")["ok"]
+    assert text(app) == body("Cart")
+
+
+def test_what_was_staged_and_damaged_for_one_class_stops_no_other(app: Path) -> None:
+    staged(app, body("Cart"), "# more\n")
+    ask(gate(app), ITEM, mode="start", content=body("Item"))
+    (app / ".foundry/staging/shop.Cart/000001.part").unlink()
+    assert ask(gate(app), ITEM, mode="finish")["ok"]
+    [cart] = gate(app).status()
+    assert (cart.target, cart.damage) == (CART, "what was staged has lost a section")
+
+
+@pytest.mark.parametrize("name", ["json", "sitecustomize", "usercustomize", "pytest", "_pytest"])
+def test_a_module_that_would_come_before_those_of_the_judges_is_not_landed_in(tmp_path: Path, name: str) -> None:
+    (tmp_path / "gate.yaml").write_text("language: python\nsource: app\ntests: tests\nimports: [app]\n")
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / f"{name}.py").write_text("class Cart:\n    pass\n")
+    judge = ByWords()
+    for sent in ({"content": body("Cart")}, {"content": body("Cart"), "mode": "start"}):
+        refused = ask(gate(tmp_path, judge), Target("app", "Cart"), **sent)
+        assert (refused["ok"], f"would be the module {name}" in refused["error"]) == (False, True)
+    assert judge.seen == []
+    assert (tmp_path / "app" / f"{name}.py").read_text() == "class Cart:\n    pass\n"
 
 
 def test_many_landings_at_once_are_all_right(app: Path) -> None:

@@ -12,7 +12,8 @@ from foundry_implementation_actor.domain.edit import Pair
 from foundry_implementation_actor.domain.unit import Target
 from foundry_implementation_actor.gate.ask import Ask, Edits
 from foundry_implementation_actor.gate.gate import Gate
-from foundry_implementation_actor.gate.outcome import Landed
+from foundry_implementation_actor.gate.outcome import Landed, Refused
+from foundry_implementation_actor.gate.staging import MOST_BYTES
 from support.apps import SCAFFOLD, python_app
 from support.judging import gate
 
@@ -60,3 +61,14 @@ def test_any_bytes_as_an_edit_of_one_place_land_as_they_are(at: Gate, replace: b
     landed = b"class Cart:\n    # " + replace
     assert path.read_bytes() == (landed if isinstance(outcome, Landed) else b"class Cart:\n    # HERE")
     assert isinstance(outcome, Landed) is (b"WRONG" not in landed)
+
+
+def test_edits_do_not_make_a_file_larger_than_a_body_may_be(at: Gate) -> None:
+    path: Path = at.root / SCAFFOLD
+    large = b"class Cart:\n    # HERE" + b"x" * MOST_BYTES
+    path.write_bytes(large)
+    outcome = at.implement(Ask(Target("shop", "Cart"), Edits((Pair(b"HERE", b"THERE"),))))
+    assert isinstance(outcome, Refused)
+    assert "are the most" in outcome.because
+    assert path.read_bytes() == large
+    assert isinstance(at.implement(Ask(Target("shop", "Cart"), Edits((Pair(b"HERE", b""),)))), Landed)

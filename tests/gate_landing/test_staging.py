@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.unit import Target, digest
-from foundry_implementation_actor.gate.staging import MOST_SECTIONS, Declared, Staged, Staging
+from foundry_implementation_actor.gate import ledger
+from foundry_implementation_actor.gate.staging import MOST_BYTES, MOST_SECTIONS, Declared, Staged, Staging
 
 ORDER = Target("orders", "Order")
 OTHER = Target("orders", "Orders")
@@ -35,6 +37,23 @@ def test_what_is_staged_survives_a_restart_and_is_listed(tmp_path: Path) -> None
     assert Staging(tmp_path).abandon(ORDER)
     assert not Staging(tmp_path).abandon(ORDER)
     assert [staged.target for staged in Staging(tmp_path).all()] == [OTHER]
+
+
+@pytest.mark.parametrize("damage", ["a lost section", "a section that is a folder", "no section left"])
+def test_a_damaged_body_is_named_and_hides_no_other(tmp_path: Path, damage: str) -> None:
+    staging, folder = Staging(tmp_path), tmp_path / ".foundry/staging" / str(ORDER)
+    staging.start(ORDER, b"one")
+    if damage != "no section left":
+        staging.append(ORDER, b"two", UNSAID)
+    staging.start(OTHER, b"three")
+    (folder / "000001.part").unlink()
+    if damage == "a section that is a folder":
+        (folder / "000001.part").mkdir()
+    hurt, whole = staging.all()
+    assert (hurt.target, bool(hurt.damage), whole.target, whole.damage, whole.size) == (ORDER, True, OTHER, "", 5)
+    assert staging.status(OTHER) == whole
+    staging.start(ORDER, b"anew")
+    assert [staged.damage for staged in staging.all()] == ["", ""]
 
 
 def test_nothing_of_it_can_be_imported_or_committed(tmp_path: Path) -> None:
@@ -113,6 +132,27 @@ def test_sections_are_bounded_in_number(tmp_path: Path) -> None:
     refused = staging.append(ORDER, b"x", UNSAID)
     assert isinstance(refused, str)
     assert str(MOST_SECTIONS) in refused
+
+
+def test_a_body_is_bounded_in_bytes(tmp_path: Path) -> None:
+    staging = Staging(tmp_path)
+    staging.start(ORDER, bytes(MOST_BYTES - 5))
+    assert isinstance(staging.append(ORDER, b"x" * 5, UNSAID), Staged)
+    refused = staging.append(ORDER, b"x", UNSAID)
+    assert isinstance(refused, str)
+    assert f"{MOST_BYTES:,} are the most" in refused
+    assert len(staging.assembled(ORDER) or b"") == MOST_BYTES
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can use the gate for somebody else")
+def test_what_root_stages_in_an_app_is_its_owners(tmp_path: Path) -> None:
+    os.chown(tmp_path, 4711, 4712)
+    Staging(tmp_path).start(ORDER, b"one")
+    Staging(tmp_path).append(ORDER, b"two", UNSAID)
+    ledger.append(tmp_path, {"when": "now"})
+    places = list((tmp_path / ".foundry").rglob("*"))
+    assert len(places) > 6
+    assert {(place.stat().st_uid, place.stat().st_gid) for place in places} == {(4711, 4712)}
 
 
 def test_a_body_that_grew_meanwhile_is_not_dropped_with_what_landed(tmp_path: Path) -> None:

@@ -200,3 +200,37 @@ def test_the_live_file_and_the_app_are_as_they_were(house: PhpHouse) -> None:
     judged(house, write)
     (house.root / PATH).unlink()
     assert {path: path.read_bytes() for path in house.root.rglob("*") if path.is_file()} == before
+
+
+HIDDEN = '$name = implode("\\\\", ["PHPUnit", "Framework", "%s"]); throw new $name("later");'
+
+
+@pytest.mark.parametrize("kind", ["SkippedTestError", "IncompleteTestError", "Warning"])
+def test_a_body_that_makes_its_own_test_skip_is_refused(kind: str, house: PhpHouse) -> None:
+    said = fault(judged(house, HIDDEN % kind))
+    assert "testGreets: the test was skipped from src/Plugins/Demo/Services/GreeterService.php:" in said
+
+
+def test_a_test_that_skips_under_the_body_and_not_under_what_stands_is_refused(house: PhpHouse) -> None:
+    asks = """public function testIt(): void { $greeter = new GreeterService(new PhraseBook());
+        if (method_exists($greeter, 'hi')) { $this->markTestSkipped('it can'); } $this->assertTrue(true); }"""
+    assert "under this body is skipped" in fault(judged(house, "return '';", f"{asks} {OTHER}"))
+
+
+def test_a_body_that_writes_over_the_report_at_the_end_is_refused(house: PhpHouse) -> None:
+    """It finds no file to write over, and what it writes comes after what PHPUnit wrote."""
+    forge = """$run = 'register_' . 'shutdown_function'; $run(function () {
+        foreach (glob('/proc/self/fd/*') as $file) { @file_put_contents($file, '<testsuites/>'); } exit(0); });
+        return '';"""
+    assert judged(house, forge).outcome is Outcome.REFUSED
+
+
+def test_what_only_this_body_makes_unaskable_is_no_fault_of_the_host(house: PhpHouse) -> None:
+    said = judged(house, 'echo "PHPUnit requires the x extension."; exit(0);')
+    assert said.outcome is Outcome.REFUSED
+
+
+def test_an_app_whose_classes_nothing_loads_is_unjudged(house: PhpHouse) -> None:
+    (house.root / "vendor/autoload.php").unlink()
+    said = judged(house, "return 'Hi';", GREETS)
+    assert (said.outcome, "no vendor/autoload.php" in said.cause) == (Outcome.UNJUDGED, True), said

@@ -180,3 +180,38 @@ def test_any_bytes_give_a_reading(content: bytes) -> None:
     reading = shape(candidate(content, original=content))
     assert reading.findings or reading.cause or b"GreeterService" in content
     assert is_scaffold(content, "GreeterService") in {True, False}
+
+
+@pytest.mark.parametrize(
+    "end", ["__halt_compiler();\nmore", "__HALT_COMPILER ( ) ;<?php class B {}", "__halt_compiler() ?>x"]
+)
+def test_text_where_php_stops_reading_is_refused_unless_it_stood_there(end: str) -> None:
+    assert "text-halted" in rules(look(HEAD + CLASS + end))
+    assert rules(look(HEAD + CLASS + end, original=HEAD + CLASS + end)) == []
+
+
+@pytest.mark.parametrize(
+    "end", ["__halt_compiler();\n", "// __halt_compiler(); x", "\n$x = '__halt_compiler();' . 'x';"]
+)
+def test_an_end_of_reading_with_nothing_behind_it_is_no_fault(end: str) -> None:
+    assert rules(look(HEAD + CLASS + end)) == []
+
+
+@pytest.mark.parametrize("broken", ["<?php\nnamespace ;\n" + CLASS, "<?php\nnamespace Elsewhere;\n" + CLASS])
+def test_a_file_that_was_broken_or_elsewhere_can_be_mended(broken: str) -> None:
+    assert rules(look(HEAD + CLASS, original=broken)) == []
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (r"throw new \PHPUnit\Framework\SkippedTestError('x');", "uses PHPUnit"),
+        (r"$c = 'PHPUnit\\Framework\\SkippedTestError'; throw new $c('x');", "uses PHPUnit"),
+        ("return $_SERVER['argv'][0];", "reads the command line"),
+        ("register_shutdown_function(fn () => exit(0));", "calls register_shutdown_function"),
+    ],
+)
+def test_a_body_that_reaches_for_what_runs_its_tests_is_refused(step: str, message: str) -> None:
+    body = f"{HEAD}class GreeterService {{ public function hi() {{ {step} }} }}\n"
+    assert message in look(body).findings[0].message
+    assert rules(look(body, body)) == []

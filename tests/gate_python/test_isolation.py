@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -16,11 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from python_house import SERVICE, PythonHouse
+from python_house import SERVICE, SERVICE_TEST, PythonHouse
 
 from foundry_implementation_actor.domain.app import Run
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
 from foundry_implementation_actor.domain.unit import Candidate
+from foundry_implementation_actor.domain.verdict import Outcome
 from foundry_implementation_actor.gate import bubblewrap, isolate, placement
 from foundry_implementation_actor.gate.bubblewrap import Sandbox, readable
 from foundry_implementation_actor.gate.isolate import isolated, isolation_refusal
@@ -101,7 +103,9 @@ def test_processes_of_the_host_are_not_seen_and_none_is_left(house: PythonHouse)
 def test_settings_of_the_kernel_cannot_be_written_and_the_self_check_tries_it(
     house: PythonHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    try_all = "for p in sys/kernel/core_pattern sys/vm/overcommit_memory sysrq-trigger; do (: >>/proc/$p) && echo $p; done"
+    try_all = (
+        "for p in sys/kernel/core_pattern sys/vm/overcommit_memory sysrq-trigger; do (: >>/proc/$p) && echo $p; done"
+    )
     with candidate(house) as run:
         assert run(shell(house, f"({try_all}) 2>/dev/null; true")).text == ""
     if os.getuid() == 0:
@@ -110,9 +114,10 @@ def test_settings_of_the_kernel_cannot_be_written_and_the_self_check_tries_it(
 
 
 def test_what_is_in_the_users_home_is_not_seen_but_the_app_and_its_tools_are(
-    house: PythonHouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    house: PythonHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = Path("/var/lib") / f"gate-test-{os.getpid()}" if os.getuid() == 0 else Path.home()
+    # In a folder that is not hidden anyway, as /tmp is.
+    home = Path(tempfile.mkdtemp(prefix="gate-test-", dir="/var/lib" if os.getuid() == 0 else Path.home()))
     kept = home / "tools/bin"
     kept.mkdir(parents=True)
     try:
@@ -315,3 +320,72 @@ def test_a_record_names_what_will_be_placed_before_it_is(house: PythonHouse) -> 
     (record,) = (house.root / ".foundry/journal").glob("*.json")
     assert json.loads(record.read_bytes())["path"] == SERVICE
     placement.recover(house.root)
+
+
+@pytest.mark.parametrize(
+    "vandal",
+    [
+        "rm .foundry/journal/*.json",
+        "rm .foundry/journal/*.original",
+        "rm -r .foundry",
+        "for f in .foundry/journal/*.original; do echo x >$f; done",
+        "for f in .foundry/journal/*.original; do rm $f; ln -s /etc/hostname $f; done",
+        """sed -i 's|"path": "[^"]*"|"path": "../outside"|' .foundry/journal/*.json; rm .foundry/journal/*.original""",
+        """echo '{"path": "../outside", "candidate": "", "original": ""}' >.foundry/journal/00.json""",
+    ],
+)
+def test_what_a_placed_body_does_to_the_gates_record_is_undone_from_memory_and_told(
+    vandal: str, house: PythonHouse
+) -> None:
+    before = (house.root / SERVICE).read_bytes(), (house.root / SERVICE).stat().st_mode
+    completed = placed(house)(shell(house, vandal))
+    assert completed.ended is Ended.TAMPERED
+    assert ".foundry/journal" in completed.errors
+    assert ((house.root / SERVICE).read_bytes(), (house.root / SERVICE).stat().st_mode) == before
+    assert placement.recover(house.root) == []
+    assert not (house.root.parent / "outside").exists()
+
+
+@pytest.mark.parametrize(
+    "vandal",
+    [
+        f"echo 'def test_x(): pass' >{SERVICE_TEST}",
+        f"rm {SERVICE_TEST}",
+        "echo x >tests/conftest.py",
+        "echo x >tests/plugins/orders/conftest.py",
+        "ln -s /nowhere conftest.py",
+        "echo x >>pyproject.toml",
+    ],
+)
+def test_what_a_placed_body_does_to_its_test_is_undone_and_told(vandal: str, house: PythonHouse) -> None:
+    def files() -> dict[str, bytes]:
+        found = (file for file in house.root.rglob("*") if ".foundry" not in file.parts)
+        return {str(file): file.read_bytes() for file in found if not file.is_dir()}
+
+    before = files()
+    by_placement = Placement(house.app, {SERVICE: BODY}, "", tests=[SERVICE_TEST])
+    completed = by_placement(shell(house, f"echo seen; {vandal}"))
+    assert completed.ended is Ended.TAMPERED
+    assert completed.stdout == b""
+    assert files() == before
+
+
+def test_a_placed_body_that_changes_its_test_is_refused(house: PythonHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolate, "isolation_refusal", lambda: "no namespaces")
+    body = (house.root / SERVICE).read_text() + f"\nopen({SERVICE_TEST!r}, 'w').write('def test_x():\\n    pass\\n')\n"
+    verdict = house.judge("own-test", body)
+    assert verdict.outcome is Outcome.REFUSED
+    assert SERVICE_TEST in str(verdict.findings[0])
+
+
+def test_an_original_whose_record_is_gone_is_kept_and_told_once(house: PythonHouse) -> None:
+    before = (house.root / SERVICE).read_bytes()
+    _killed_while_placed(house)
+    (record,) = (house.root / ".foundry/journal").glob("*.json")
+    record.unlink()
+    (house.root / ".foundry/journal/other.json").write_text('{"path": "../x", "candidate": "", "original": ""}')
+    told = placement.recover(house.root)
+    assert [".forged" in told[0], ".found" in told[1], len(told)] == [True, True, 2]
+    (kept,) = (house.root / ".foundry/journal").glob("*.found")
+    assert kept.read_bytes() == before
+    assert placement.recover(house.root) == []

@@ -223,3 +223,21 @@ def test_what_update_wrapper_gives_a_body_links(house: PythonHouse) -> None:
     shows = "    def shown(self) -> str:\n        return self.__wrapped__.__name__ + self.__name__\n"
     body = f"{GOOD}\n\nimport functools\n\n\nclass Wrapped:\n{wraps}\n{shows}"
     assert house.judge("linkage", body).outcome is Outcome.PASSED
+
+
+PROXY = "class _P:\n    @property\n    def __class__(self):\n        raise RuntimeError\n\n\n_p = _P()\n"
+META = "class _M(type):\n    def __getattr__(cls, name: str) -> int:\n        return 1\n\n\n"
+
+
+@pytest.mark.parametrize(
+    "before", [PROXY, META + "class _Of(metaclass=_M): ...\n", "import os\nos.closerange(3, 100)\n"]
+)
+def test_a_body_that_is_odd_and_legal_does_not_break_the_probe(before: str, house: PythonHouse) -> None:
+    future, _, rest = CLEAN[1].read_text().partition("import annotations\n")
+    verdict = house.judge("linkage", f"{future}import annotations\n{before}{rest}")
+    assert verdict.outcome is Outcome.PASSED, verdict
+
+
+def test_a_class_that_its_own_module_replaces_when_it_is_loaded_is_refused(house: PythonHouse) -> None:
+    verdict = house.judge("linkage", CLEAN[1].read_text() + "\nglobals()['OrderService'] = None\n")
+    assert "is no class, but NoneType" in str(verdict.findings)

@@ -202,3 +202,69 @@ def test_a_body_that_breaks_pytest_before_any_test_is_refused(raised: str, house
     assert house.judge("own-test", GOOD).outcome is Outcome.PASSED
     verdict = house.judge("own-test", f"{GOOD}\n\ndef at_start() -> None:\n    raise {raised}\n")
     assert verdict.outcome is Outcome.REFUSED
+
+
+def test_a_runner_of_the_app_whose_warnings_are_errors_needs_no_cache_in_the_app(house: PythonHouse) -> None:
+    (house.root / "pyproject.toml").write_text(STRICT)
+    house.app = replace(house.app, runner=(sys.executable, "-m", "pytest"))
+    assert house.judge("own-test", GOOD).outcome is Outcome.PASSED
+
+
+FORGED_FRAME = (
+    "exec(compile('import pytest; pytest.skip(1)', __import__('sys')._getframe(1).f_code.co_filename, 'exec'), {})"
+)
+ASKS_ALL = f"{IMPORT}\ndef test_it():\n    assert OrderService().can() is True\n\n\ndef test_other():\n    assert 1\n"
+
+
+def can(step: str, before: str = "") -> str:
+    """A body whose `can` does this."""
+    return f"{before}\nclass OrderService:\n    def can(self):\n        {step}\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        can("__import__('pytest').skip('later')"),
+        can("raise __import__('unittest').SkipTest('later')"),
+        can("__import__('pytest').xfail('later')"),
+        can(FORGED_FRAME),
+        "class OrderService:\n    can = staticmethod(lambda: 1)\n    can = staticmethod(__import__('pytest').skip)\n",
+        "class OrderService:\n    can = property(lambda self: __import__('pytest').skip)\n",
+    ],
+)
+def test_a_body_that_makes_its_own_test_skip_is_refused(body: str, house: PythonHouse) -> None:
+    house.write(SERVICE_TEST, ASKS_ALL.replace("can()", "can('x')" if "staticmethod" in body else "can()"))
+    assert house.judge("own-test", body).outcome is Outcome.REFUSED
+
+
+@pytest.mark.parametrize(
+    "said", ["fixture 'x' not found", "async def functions are not natively supported", "No module named 'nope'"]
+)
+def test_a_body_that_speaks_like_a_host_that_lacks_something_is_refused(said: str, house: PythonHouse) -> None:
+    house.write(SERVICE_TEST, ASKS_ALL)
+    assert house.judge("own-test", can(f'raise ModuleNotFoundError("{said}")')).outcome is Outcome.REFUSED
+
+
+def test_a_test_that_skips_itself_for_its_own_reasons_is_no_fault_of_the_body(house: PythonHouse) -> None:
+    skips = "import pytest\n\n\ndef test_later():\n    pytest.skip('later')\n\n\n"
+    house.write(SERVICE_TEST, skips + ASKS_ALL)
+    verdict = house.judge("own-test", can("return True"))
+    assert (verdict.outcome, "2 passed, 1 skipped" in verdict.evidence) == (Outcome.PASSED, True)
+
+
+def test_a_body_that_makes_every_test_pass_is_found_by_a_control(house: PythonHouse) -> None:
+    house.write(SERVICE_TEST, ASKS_ALL)
+    patch = "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n"
+    assert "tampered with" in said(house.judge("own-test", can("return False", patch)))
+
+
+def test_settings_that_pytest_cannot_be_used_with_are_no_fault_of_the_body(house: PythonHouse) -> None:
+    (house.root / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "--no-such-option"\n')
+    verdict = house.judge("own-test", GOOD)
+    assert verdict.outcome is Outcome.UNJUDGED
+    assert "unrecognized arguments: --no-such-option" in verdict.cause
+
+
+def test_the_evidence_counts_failed_tests(house: PythonHouse) -> None:
+    house.write(SERVICE_TEST, ASKS_ALL)
+    assert house.judge("own-test", can("return False")).evidence == "1 failed, 1 passed"

@@ -108,6 +108,15 @@ KEPT = "from x import *\n"
         (f"{KEPT}class OrderService: ...\nclass OrderService: ...\n", "a second time"),
         (f"{KEPT}class OrderService: ...\ndel OrderService\n", "to something else"),
         (f"{KEPT}class OrderService: ...\nOrderService = None\n", "to something else"),
+        (f"{KEPT}class OrderService: ...\nOrderService = object()\n", "to something else"),
+        (f"{KEPT}class OrderService: ...\nfor OrderService in ():\n    pass\n", "to something else"),
+        (f"{KEPT}class OrderService: ...\nfrom a import b as OrderService\n", "to something else"),
+        (f"{KEPT}class OrderService: ...\nif 1:\n    class OrderService: ...\n", "to something else"),
+        (f"{KEPT}class OrderService: ...\nwith open('x') as OrderService: ...\n", "to something else"),
+        (f"{KEPT}class OrderService: ...\ntry: ...\nexcept E as OrderService: ...\n", "to something else"),
+        (f"{KEPT}class OrderService: ...\nmatch 1:\n    case OrderService: ...\n", "to something else"),
+        (f"{KEPT}OrderService = None\nclass OrderService: ...\n", ""),
+        (f"{KEPT}class OrderService: ...\nall_ = [OrderService for OrderService in ()]\n", ""),
         (f"{KEPT}class OrderService: ...\nOrderService = register(OrderService)\n", ""),
         (f"{KEPT}@register\nclass OrderService: ...\n", ""),
         ("LIMIT = 3\nclass Helper: ...\nclass OrderService: ...\n", "drops total"),
@@ -165,3 +174,21 @@ def test_a_test_module_declares_the_test_that_it_is_named_by(body: str, class_: 
 )
 def test_a_scaffold_is_told_from_a_body(body: str, *, scaffold: bool) -> None:
     assert is_scaffold(body.encode(), "A") is scaffold
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "import pytest",
+        "from _pytest import python",
+        "from unittest import mock",
+        "import sys; sys.modules['pytest']",
+        "import sys; 'pytest' in sys.modules",
+        "import importlib; importlib.import_module('_pytest.runner')",
+        "import sys; sys._getframe(1).f_globals['x'] = 1",
+    ],
+)
+def test_a_body_that_reaches_for_what_runs_its_tests_is_refused(step: str) -> None:
+    body = f"{KEPT}class OrderService:\n    def f(self):\n        {step}\n"
+    assert len(findings(body)) == 1
+    assert findings(body, body) == []

@@ -163,3 +163,15 @@ def test_help_is_quick_and_imports_no_judge() -> None:
     look = "import sys; from foundry_implementation_actor.cli.main import main; main(['--help']); "
     look += "sys.exit('mcp' in sys.modules or 'tree_sitter' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", look], check=False, capture_output=True).returncode == 0
+
+
+def test_status_names_what_is_damaged_and_the_command_that_drops_it(app: Path, said: Any, tmp_path: Path) -> None:
+    for mode in ("start", "append"):
+        assert said("implement", "shop", "Cart", "--mode", mode, "--content", file(tmp_path, "x"))[0] == 0
+    (app / ".foundry/staging/shop.Cart/000001.part").unlink()
+    code, out, _ = said("status")
+    assert (code, "damaged" in out, "gate abandon shop Cart" in out) == (0, True, True)
+    [body] = json.loads(said("status", "--json")[1])["staged"]
+    assert (body["class"], body["damage"]) == ("Cart", "what was staged has lost a section")
+    assert said("abandon", "shop", "Cart")[0] == 0
+    assert "nothing is staged" in said("status")[1]

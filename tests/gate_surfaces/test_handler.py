@@ -102,6 +102,34 @@ def test_the_ceiling_counts_bytes_after_decoding_and_no_key_switches_it_off(app:
 
 
 @pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({**CART, "content": HONEST, "expct": "0" * 64}, "expct: is no key of implement"),
+        ({**CART, "content": HONEST, "expct": "0" * 64}, "did you mean expect?"),
+        ({**CART, "content": HONEST, "unknown": 1}, "unknown: is no key"),
+        (dict[Any, Any](CART, content=HONEST) | {1: 2}, "1: is no key"),
+        ({**CART, "mode": "start", "content": HONEST, "sektion": 1}, "did you mean section"),
+        ({"batch": [{**CART, "content": HONEST, "expekt": ""}]}, "did you mean expect"),
+        ({"batch": [{**CART, "content": HONEST}], "plugin": "shop"}, "plugin: is no key of a batch"),
+    ],
+)
+def test_a_key_that_nobody_reads_is_refused_and_nothing_lands(app: Path, sent: dict[Any, Any], said: str) -> None:
+    before = sources(app)
+    refused = handler(app).handle(sent)
+    assert (refused["ok"], refused["code"], said in refused["error"]) == (False, "bad-request", True)
+    assert sources(app) == before
+
+
+def test_a_key_without_a_value_is_as_good_as_none(app: Path) -> None:
+    (app / OWN_TEST).unlink()
+    assert handler(app).handle({**CART, "content": HONEST, "mode": None, "edits": None, "batch": None})["ok"]
+    edited = handler(app).edit({**CART, "edits": [{"find": "class Cart:", "replace": "class Cart: "}], "content": None})
+    assert edited["ok"]
+    refused = handler(app).edit({**CART, "edits": [{"find": "class Cart: ", "replace": "class Cart:"}], "all": True})
+    assert "all: is no key of edit" in refused["error"]
+
+
+@pytest.mark.parametrize(
     "name", ["../shop", "shop/x", "", "shop.cart", "shop\n", "/etc", "sh op", None, 3, ["shop"], "日本"]
 )
 def test_nothing_path_shaped_is_a_name(app: Path, name: Any) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -151,6 +153,98 @@ def test_an_app_that_is_not_there_is_said_at_each_call_and_a_new_one_is_seen_at_
         assert (await ask(connected, "status"))[0]
 
     run(in_process(tmp_path / "later"), talk)
+
+
+def test_a_key_that_nobody_reads_is_refused_by_schema_and_by_the_call(app: Path) -> None:
+    python_app(app)
+    before = sources(app)
+    unread: list[tuple[str, dict[str, Any]]] = [
+        ("implement", {**CART, "content": HONEST, "expct": "0" * 64}),
+        ("edit", {**CART, "edits": [{"find": "x", "replace": "y"}], "content": "x"}),
+        ("read", {**CART, "path": "x"}),
+        ("test", {**CART, "path": "x"}),
+        ("make", {"kind": "service", "plugin": "shop", "name": "Bill", "path": "/etc"}),
+        ("status", {"a": 1}),
+    ]
+
+    async def talk(connected: Client) -> None:
+        for tool in (await connected.list_tools()).tools:
+            assert tool.input_schema["additionalProperties"] is False
+        for name, arguments in unread:
+            landed, given = await ask(connected, name, **arguments)
+            assert (landed, "is no key of" in given["error"]) == (False, True)
+
+    run(in_process(app), talk)
+    assert sources(app) == before
+
+
+class Raw:
+    """The server as a process, spoken to line by line."""
+
+    def __init__(self, app: Path) -> None:
+        words = [sys.executable, "-m", "foundry_implementation_actor.cli", "mcp", "--app", str(app)]
+        self.server = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        self.tell("initialize", hello, 1)
+        self.tell("notifications/initialized", {})
+        self.heard("id", 1)
+
+    def say(self, line: str) -> None:
+        assert self.server.stdin
+        self.server.stdin.write(line + "\n")
+        self.server.stdin.flush()
+
+    def tell(self, method: str, params: dict[str, Any], number: int | None = None) -> None:
+        self.say(
+            json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **({"id": number} if number else {})})
+        )
+
+    def heard(self, key: str, value: Any) -> Any:
+        """The next line with this value; those before it are passed over."""
+        assert self.server.stdout
+        return next(one for one in map(json.loads, self.server.stdout) if one.get(key) == value)
+
+    def implement(self, content: str, number: int) -> None:
+        """Ask for a landing, and wait until it is being judged."""
+        called = {"name": "implement", "arguments": {**CART, "content": content}, "_meta": {"progressToken": "t"}}
+        self.tell("tools/call", called, number)
+        self.heard("method", "notifications/progress")
+
+    def end(self) -> None:
+        """Go away, and wait for the server to end."""
+        with self.server as server:
+            assert server.stdin
+            server.stdin.close()
+            assert server.wait(60) == 0
+
+
+@pytest.mark.parametrize("cancelled", [True, False])
+def test_a_call_that_is_cancelled_does_not_land_and_one_whose_client_went_away_is_finished(
+    app: Path, *, cancelled: bool
+) -> None:
+    python_app(app)
+    (app / OWN_TEST).write_text(WAITING)
+    before, raw = (app / SCAFFOLD).read_text(), Raw(app)
+    raw.implement(HONEST, 7)
+    if cancelled:
+        raw.tell("notifications/cancelled", {"requestId": 7})
+    raw.tell("ping", {}, 8)
+    raw.heard("id", 8)
+    (app / "go").touch()
+    raw.end()
+    [entry] = ledger.entries(app)
+    assert (entry["landed"], "took the call back" in str(entry["because"])) == (not cancelled, cancelled)
+    assert (app / SCAFFOLD).read_text() == (before if cancelled else HONEST)
+
+
+def test_a_call_that_holds_half_of_a_character_gets_an_answer(app: Path) -> None:
+    raw = Raw(python_app(app))
+    raw.say("not json")
+    raw.tell("tools/call", {"name": "implement", "arguments": {**CART, "content": "\ud800"}}, 7)
+    assert "half of a character" in raw.heard("id", 7)["error"]["message"]
+    raw.tell("ping", {}, 8)
+    assert "result" in raw.heard("id", 8)
+    raw.end()
 
 
 def test_two_calls_at_once_both_get_their_answer(app: Path) -> None:

@@ -97,6 +97,30 @@ def test_a_link_belongs_to_the_innermost_component() -> None:
     assert judge_boundary(nested, [change("backend/l", LINK, "stub/x")], (), (), {}).passed
 
 
+THROUGH = {
+    "out, through a link of the base": ("up/x", {"backend/up": "../.."}, ["link"]),
+    "out, through two": ("one/x", {"backend/one": "two", "backend/two": "../stub"}, ["link"]),
+    "out, to an absolute path": ("abs", {"backend/abs": "/etc"}, ["link"]),
+    "in a circle": ("round", {"backend/round": "round"}, ["link"]),
+    "inside, through a link": ("here/x", {"backend/here": "deep"}, []),
+    "inside, beside a link that leads out": ("down/x", {"backend/up": "../.."}, []),
+}
+
+
+@pytest.mark.parametrize("how", THROUGH)
+def test_a_link_is_followed_through_the_links_of_the_base(how: str) -> None:
+    target, links, expected = THROUGH[how]
+    assert rules(judge_boundary(capability(), [change("backend/l", LINK, target)], (), (), links)) == expected
+
+
+def test_a_change_that_makes_a_link_of_the_base_lead_out_is_refused() -> None:
+    links = {"backend/l": "way/../../x", "backend/way": "a/b", "stub/l": "way/../../x", "backend/out": "/etc"}
+    to_folder = [Change("backend/way", Kind.DELETED, "000000", "", LINK, BLOB), change("backend/way/f")]
+    [finding] = judge_boundary(capability(), to_folder, (), (), links).findings
+    assert (finding.rule, finding.path) == ("link", "backend/l")
+    assert judge_boundary(capability(), [change("backend/new")], (), (), links).passed
+
+
 def test_the_size_of_a_change_is_refused_with_what_it_is_and_what_it_may_be() -> None:
     changes = [change("backend/small", size=10), change("backend/big", size=100)]
     assert judge_size(changes, ChangeLimits(2, 110)).passed

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from foundry_implementation_actor.domain.error import ActorError, Code
-from support.place import READER, Place, shell, write
+from support.place import BRANCH, READER, Place, shell, write
 
 NEW = "backend/discount.py"
 
@@ -110,8 +110,8 @@ def test_a_tag_and_a_branch_that_are_named_like_a_component_confuse_nothing(plac
 def test_a_branch_that_leaves_no_room_for_the_tasks_own_is_named(place: Place, name: str) -> None:
     place.repo.git("update-ref", f"refs/heads/{name}", place.repo.sha("main"))
     because = place.refused(write(NEW))
-    assert f"'refs/heads/{name}' exists" in because
-    assert "nothing was pushed" in because
+    assert f"cannot have the branch {BRANCH} beside {name}: " in because
+    assert not place.session_ran
 
 
 def test_a_missing_token_is_told_when_the_actor_starts(place: Place) -> None:

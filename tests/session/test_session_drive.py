@@ -217,7 +217,7 @@ def test_a_line_of_a_hundred_megabytes_is_dropped_and_takes_no_memory(stage: Sta
     assert (end.cause, end.text) == (Cause.FINISHED, "still here")
     assert peak < 32 * MB
     note = next(n for n in stage.recorded("session-note") if n["kind"] == "line-too-long")
-    assert note["text"].startswith(f"{100 * MB - 4096} bytes of this line were dropped: xxx")
+    assert note["text"].startswith(f"{100 * MB - 65536} bytes of this line were dropped: xxx")
 
 
 def test_output_without_end_is_ended_at_the_limit(stage: Stage) -> None:

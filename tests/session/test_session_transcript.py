@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from foundry_implementation_actor.domain.run import Budget, Cause, Door, SessionEnd
 from foundry_implementation_actor.engines.port import Init, Other, Result, Said, StreamEvent, ToolCall, ToolResult
+from foundry_implementation_actor.engines.stream_json import read_line
 from foundry_implementation_actor.session.budget import explain
 from foundry_implementation_actor.session.tally import Tally
 from foundry_implementation_actor.session.transcript import Line, Lines, record
+from foundry_implementation_actor.system.secrets import redactor
 
 BUDGET = Budget(60, "MAX_TURNS", 1800, "SESSION_TIMEOUT_S", 300, "SILENCE_TIMEOUT_S")
 
@@ -40,7 +42,7 @@ def test_no_byte_is_lost_uncounted(chunks: list[bytes], limit: int) -> None:
 
 def test_a_line_above_the_limit_keeps_its_head_and_the_next_line_is_whole() -> None:
     head, after = split([b"x" * 9_000, b"y" * 9_000 + b"\nnext\n"], limit=10_000)
-    assert head == Line(b"x" * 4096, 18_000 - 4096)
+    assert head == Line(b"x" * 9_000 + b"y" * 1_000, 8_000)
     assert after == Line(b"next")
 
 
@@ -78,6 +80,40 @@ def test_the_end_of_stderr_is_kept_from_a_whole_word_on() -> None:
     detail = tally.closed(1).detail
     assert detail.endswith("at last")
     assert detail.partition("stderr: ")[2].split()[0] == "0123456789" * 50
+
+
+SECRET = "tok-" + "0123456789abcdef" * 4
+HIDE = redactor([SECRET])
+
+
+def parts_of(secret: str) -> set[str]:
+    """What must not be seen of a secret: any eight characters of it."""
+    return {secret[at : at + 8] for at in range(len(secret) - 7)}
+
+
+@pytest.mark.parametrize("offset", range(0, 80, 8))
+def test_no_half_of_a_secret_is_left_where_stderr_is_cut(offset: int) -> None:
+    tally = Tally(HIDE)
+    tally.hear(b"x " * 40_000 + SECRET.encode() + b"y" * (4096 - offset))
+    assert not any(part in tally.closed(1).detail for part in parts_of(SECRET))
+
+
+@pytest.mark.parametrize("offset", range(0, 80, 8))
+def test_no_half_of_a_secret_is_left_where_a_text_is_cut(offset: int) -> None:
+    lines = [
+        b"x" * (2000 - offset) + SECRET.encode() + b"x" * 9000,
+        json.dumps({"type": "x", "y": "x" * (2000 - offset) + SECRET + "x" * 9000}).encode(),
+    ]
+    for line in lines:
+        [event] = read_line(line)
+        assert not any(part in record(event, HIDE)["text"] for part in parts_of(SECRET))
+
+
+@pytest.mark.parametrize("offset", range(0, 80, 8))
+def test_no_half_of_a_secret_is_left_of_a_line_that_is_too_long(offset: int) -> None:
+    [line] = split([b"x" * (65_536 - offset) + SECRET.encode() + b"x" * 100_000], limit=100_000)
+    note = record(Other("line-too-long", line.content.decode()), HIDE)
+    assert not any(part in note["text"] for part in parts_of(SECRET))
 
 
 ENDS = [

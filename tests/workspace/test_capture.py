@@ -146,6 +146,34 @@ def test_a_change_of_one_byte_in_the_same_moment_is_seen(origin: Repo) -> None:
             assert (change.path, change.kind) == ("in/a", Kind.CHANGED)
 
 
+def test_what_a_plain_user_may_not_look_into_is_told_and_not_passed_over(origin: Repo) -> None:
+    with prepared_checkout(origin) as place:
+        (place.tree / "in/hidden").mkdir(mode=0)
+        (place.tree / "in/d").chmod(0)
+        with plain_user(place.base):
+            found = survey(place.judged(), ROOTS, ())
+        (place.tree / "in/d").chmod(0o700)
+        denied = "cannot be read: Permission denied"
+        assert {("in/hidden/", denied), ("in/d/e", denied), ("in/d/f", denied)} <= set(found.unholdable)
+        assert not found.inside
+
+
+@contextlib.contextmanager
+def plain_user(base: Path) -> Iterator[None]:
+    """Go on as somebody who owns what lies below `base`; root may look everywhere."""
+    if os.geteuid():
+        yield
+        return
+    for folder, _, names in os.walk(base):
+        for place in (folder, *(f"{folder}/{name}" for name in names)):
+            os.chown(place, 65534, -1, follow_symlinks=False)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
 def test_a_run_folder_that_cannot_be_filled_is_an_unfit_host(origin: Repo, tmp_path: Path) -> None:
     (tmp_path / "home").write_text("in the way")
     with prepared_checkout(origin) as place:

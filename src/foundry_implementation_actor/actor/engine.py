@@ -20,7 +20,6 @@ from foundry_implementation_actor.actor.settings import Settings
 from foundry_implementation_actor.actor.wiring import workshop
 from foundry_implementation_actor.domain.capability import Capability
 from foundry_implementation_actor.domain.error import ActorError, Code
-from foundry_implementation_actor.domain.event import clip
 from foundry_implementation_actor.domain.run import Accepted, Door
 from foundry_implementation_actor.domain.task import Task, read_task
 from foundry_implementation_actor.runs.assess import assess
@@ -28,11 +27,10 @@ from foundry_implementation_actor.runs.implement import implement
 from foundry_implementation_actor.runs.inline import Answer, Holds, InlineRuns
 from foundry_implementation_actor.runs.start import still_there
 from foundry_implementation_actor.runs.workshop import Workshop
+from foundry_implementation_actor.system.files import exhausted
 from foundry_implementation_actor.system.journal import CORRELATION, Sink, new_correlation_id, to_logging
 from foundry_implementation_actor.system.secrets import Redact
 from foundry_implementation_actor.workspace.checkout import sweep
-
-_LONGEST_ID = 256
 
 
 class ClaudeCodeEngine:
@@ -89,11 +87,14 @@ class ClaudeCodeEngine:
         journal = self._shop.journal.bound(correlation_id=_correlation_id())
         try:
             door, payload = _situation(prompt)
-            journal = journal.bound(task_id=_named(payload, journal.redact))
+            journal = journal.bound(task_id=_named(payload))
             task = read_task(door, payload)
             shop = replace(self._shop, journal=journal)
             return self._runs.answer(task.digest(self.config.capability), lambda: _run(shop, task, system, schema))
-        except ActorError as error:
+        except (ActorError, OSError) as raised:
+            error = raised if isinstance(raised, ActorError) else exhausted(raised)
+            if error is None:
+                raise
             journal.event("refused-with-error", level="error", code=error.code.value, error=str(error))
             told = _redacted(error, journal.redact)
             raise EngineError(str(told)) from told
@@ -139,10 +140,10 @@ def _situation(prompt: str) -> tuple[Door, Mapping[str, Any]]:
         raise ActorError(Code.BAD_REQUEST, f"this engine answers {doors}, asked as the framework asks") from error
 
 
-def _named(payload: Mapping[str, Any], hide: Redact) -> str:
+def _named(payload: Mapping[str, Any]) -> str:
     """The task that a payload names, before anything else of it is checked."""
     task_id = payload.get("task_id")
-    return clip(hide(task_id), _LONGEST_ID) if isinstance(task_id, str) else ""
+    return task_id if isinstance(task_id, str) else ""
 
 
 def _correlation_id() -> str:

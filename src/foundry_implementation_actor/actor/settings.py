@@ -24,6 +24,7 @@ from foundry_implementation_actor.actor.variables import (
     refused,
     registry,
     secret,
+    shown,
     switch,
     unchanged,
 )
@@ -184,15 +185,23 @@ SECRET_VARIABLES: tuple[str, ...] = tuple(variable.name for variable in VARIABLE
 
 def _default_state(environ: Mapping[str, str]) -> Path:
     # The XDG specification says that a relative value is to be ignored.
-    given = Path(environ.get("XDG_STATE_HOME", ""))
+    given = _home("XDG_STATE_HOME", environ.get("XDG_STATE_HOME", ""))
     if given.is_absolute():
         return given / _STATE_FOLDER
     try:
-        home = Path(environ.get("HOME") or Path.home())
+        home = _home("HOME", environ.get("HOME") or str(Path.home()))
     except RuntimeError as error:
         said = "ACTOR_STATE is not set and this user has no home directory"
         raise SettingsError(said, hint="set ACTOR_STATE to a directory") from error
     return home / ".local" / "state" / _STATE_FOLDER
+
+
+def _home(name: str, text: str) -> Path:
+    """A directory below which the state may be, held to what ACTOR_STATE is held to."""
+    if not text.isprintable():
+        said = f"{name} must be one line of text, not {shown(text)}, and the actor's state would be below it"
+        raise SettingsError(said, hint="set ACTOR_STATE to a directory")
+    return Path(text)
 
 
 def wrong_in(environ: Mapping[str, str]) -> list[Wrong]:

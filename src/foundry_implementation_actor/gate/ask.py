@@ -91,9 +91,11 @@ def wish(sent: Any) -> Wish:
         return _batch(fields)
     if fields.get("edits") is not None:
         raise _bad("edits", "belongs to edit; implement takes content")
-    only(fields, _BODY_KEYS, "implement")
     found = _body(fields)
-    return found if isinstance(found, Stage) else _bounded(found)
+    if isinstance(found, Ask):
+        _bounded(found)
+    only(fields, _BODY_KEYS, "implement")
+    return found
 
 
 def edit_wish(sent: Any) -> Ask:
@@ -103,9 +105,9 @@ def edit_wish(sent: Any) -> Ask:
         ActorError: BAD_REQUEST or TOO_LARGE.
     """
     fields = _object(sent, "the input")
+    ask = _bounded(Ask(target_of(fields), Edits(pairs_of(fields.get("edits"))), _digest(fields, "expect")))
     only(fields, EDIT_KEYS, "edit")
-    ask = Ask(target_of(fields), Edits(pairs_of(fields.get("edits"))), _digest(fields, "expect"))
-    return _bounded(ask)
+    return ask
 
 
 def target_of(fields: Mapping[str, Any]) -> Target:

@@ -18,7 +18,7 @@ from foundry_implementation_actor.gate.landing import Step, alone, count, land
 from foundry_implementation_actor.gate.outcome import Judged, Landed, Refused, Trial
 from foundry_implementation_actor.gate.placement import undisturbed
 from foundry_implementation_actor.gate.spot import read_live
-from foundry_implementation_actor.gate.staging import Staging
+from foundry_implementation_actor.gate.staging import Staging, too_large
 from foundry_implementation_actor.gate.state import kept_folder
 from foundry_implementation_actor.gate.trial import is_blind
 
@@ -165,7 +165,9 @@ def _content(root: Path, ask: Ask, original: bytes) -> bytes | str:
             return content
         case Edits(pairs):
             found = edited(original, pairs)
-            return str(found) if isinstance(found, Unapplied) else found
+            if isinstance(found, Unapplied):
+                return str(found)
+            return (too_large(len(found)) if len(found) > len(original) else "") or found
         case Assembly() as declared:
             return _assembled(root, ask.target, declared)
 
@@ -176,6 +178,9 @@ def _assembled(root: Path, target: Target, declared: Assembly) -> bytes | str:
     if kept is None or status is None:
         return f"nothing was started for {target}; send its first section with mode=start"
     whole = kept + declared.last
+    refused = too_large(len(whole))
+    if refused:
+        return refused
     sections = status.sections + (1 if declared.last else 0)
     wrong = [
         f"{wanted} {what} were declared, {here} are here"

@@ -33,7 +33,7 @@ _KERNEL = tuple(f"/proc/{name}" for name in _SETTINGS)
 _SELF_CHECK_S = 10.0
 _SELF_CHECK = 'cat body; (echo wrote >body) 2>/dev/null; (echo wrote >beside) 2>/dev/null; echo "$$"'
 # Opened only, and never written to, in case that it can be.
-_SELF_CHECK_KERNEL = '(: >>/proc/sys/kernel/core_pattern) 2>/dev/null && echo kernel'
+_SELF_CHECK_KERNEL = "(: >>/proc/sys/kernel/core_pattern) 2>/dev/null && echo kernel"
 
 
 class Sandbox:
@@ -100,7 +100,9 @@ def self_check() -> str:
         root = Path(folder).resolve()
         (root / "body").write_bytes(b"live\n")
         app = App(root, "", "", "", ())
-        command = Command(("/bin/sh", "-c", f"{_SELF_CHECK}; {_SELF_CHECK_KERNEL}; true"), root, {"PATH": os.defpath}, _SELF_CHECK_S)
+        command = Command(
+            ("/bin/sh", "-c", f"{_SELF_CHECK}; {_SELF_CHECK_KERNEL}; true"), root, {"PATH": os.defpath}, _SELF_CHECK_S
+        )
         try:
             completed = Sandbox(app, {"body": b"candidate\n"})(command)
         except ActorError as error:
@@ -174,7 +176,7 @@ def _of_programs(app: App, command: Command) -> set[str]:
 def _linked_to(app: App) -> set[str]:
     """Where links and editable installations of the app lead."""
     links = [place for pattern in ("*", "vendor/*/*") for place in app.root.glob(pattern) if place.is_symlink()]
-    interpreter = next(filter(os.path.isabs, app.interpreter[:1]), "")  # noqa: PTH117 - a text
+    interpreter = next(filter(os.path.isabs, app.interpreter[:1]), "")
     return {*map(os.path.realpath, links), *(watch.linked(interpreter) if interpreter else ())}
 
 

@@ -68,6 +68,9 @@ def _app(house: House) -> Finding:
     settings = house.settings
     found = ", ".join(signs(house.root)[:2])
     seen = f"{house.root} ({settings.language}, by {found}); sources {settings.source}, tests {settings.tests}"
+    if settings.language == PYTHON and any(os.pathsep in str(house.root / folder) for folder in settings.imports):
+        seen = f"{seen}; Python cannot import from a path with {os.pathsep!r} in it, so that nothing links here"
+        return Finding("app", State.MISSING, seen, f"move the app to a path without {os.pathsep!r}")
     return Finding("app", State.OK, seen)
 
 
@@ -132,6 +135,9 @@ def _php_shape() -> Iterator[Finding]:
 def _linkage_in_php(house: House, parser: str) -> Finding:
     if house.app.analyser:
         return Finding("linkage", State.OK, f"the app's own analyser ({' '.join(house.app.analyser)})")
+    if not (house.root / "vendor" / "autoload.php").is_file():
+        seen = "the app has no vendor/autoload.php: linkage goes unjudged"
+        return Finding("linkage", State.WARNING, seen, "composer install")
     if parser:
         return Finding("linkage", State.OK, f"php-parser ({Path(parser).parent}), and a probe that loads the body")
     seen = "the app ships no vendor/bin/phpstan, and php-parser is not installed: linkage goes unjudged"
@@ -143,7 +149,12 @@ def _linkage_in_php(house: House, parser: str) -> Finding:
 def _own_test_in_php(house: House) -> Finding:
     runner = house.app.runner
     if runner and shutil.which(runner[0], path=house.app.environment.get("PATH")):
-        return Finding("own-test", State.OK, " ".join(runner))
+        if (house.root / "vendor" / "autoload.php").is_file():
+            return Finding("own-test", State.OK, " ".join(runner))
+        seen = (
+            "the app has no vendor/autoload.php: behaviour goes unjudged where the tests have no bootstrap of their own"
+        )
+        return Finding("own-test", State.WARNING, seen, "composer install")
     seen = f"{runner[0]} cannot be run" if runner else "there is no PHPUnit"
     mend = "composer require --dev phpunit/phpunit, or apt-get install phpunit"
     return Finding("own-test", State.WARNING, f"{seen}: behaviour goes unjudged", mend)

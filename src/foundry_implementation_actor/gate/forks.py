@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from foundry_implementation_actor.domain.app import App
-from foundry_implementation_actor.domain.command import Command, Completed
+from foundry_implementation_actor.domain.command import Command, Completed, Ended
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.gate.bubblewrap import HOME, TMP_BYTES, covered, emptied, hidden, needed, readable
-from foundry_implementation_actor.gate.limits import FILE_BLOCKS, MEMORY_KIB, private
+from foundry_implementation_actor.gate.limits import FILE_BLOCKS, MEMORY_KIB, bounded, private
 from foundry_implementation_actor.gate.watch import stamps
 from foundry_implementation_actor.languages.python_place import INSIDE
 from foundry_implementation_actor.system.process import Child, Stop
@@ -26,10 +26,11 @@ from foundry_implementation_actor.system.running import Pipes, Running, gather
 _SERVER = str(Path(__file__).with_name("inside") / "fork_server.py")
 _PROBE_NEEDS = ("importlib.util", "inspect", "pathlib", "traceback")
 _PYTEST_NEEDS = ("pytest", "pdb", "tomllib", "_pytest.config", *(f"_pytest.{name}" for name in (
-    "_argcomplete", "assertion.rewrite", "capture", "compat", "debugging", "doctest", "faulthandler", "fixtures",
-    "helpconfig", "junitxml", "legacypath", "logging", "main", "mark", "monkeypatch", "nodes", "pastebin", "pytester_assertions",
-    "python", "recwarn", "reports", "runner", "setuponly", "setupplan", "skipping", "stepwise", "subtests", "terminal",
-    "threadexception", "tmpdir", "unittest", "unraisableexception", "warnings",
+    "_argcomplete", "assertion.rewrite", "capture", "compat", "debugging", "doctest", "faulthandler",
+    "fixtures", "helpconfig", "junitxml", "legacypath", "logging", "main", "mark", "monkeypatch", "nodes",
+    "pastebin", "pytester_assertions", "python", "recwarn", "reports", "runner", "setuponly", "setupplan",
+    "skipping", "stepwise", "subtests", "terminal", "threadexception", "tmpdir", "unittest",
+    "unraisableexception", "warnings",
 )))  # fmt: skip
 _VIEW = (
     "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-user", "--unshare-pid",
@@ -106,8 +107,10 @@ class Forks:
             for descriptor in far:
                 os.close(descriptor)
         running = _Forked(pipes, stop)
-        completed = gather(running, command, started)
-        if running.lost or not running.started:
+        running.top = self._child.top
+        completed = gather(running, bounded(command), started)
+        # What is over a bound may be another fork's: each runs cold then, and is looked at by itself.
+        if running.lost or not running.started or completed.ended in {Ended.PROCESSES, Ended.MEMORY}:
             raise ActorError(Code.UNFIT, "the process that forks did not bring this to its end")
         return completed
 

@@ -31,7 +31,8 @@ def isolated(app: App, candidates: Sequence[Candidate]) -> Iterator[Run]:
     refusal, stop = isolation_refusal(), Stop()
     note = f"not isolated ({refusal}): the body stood at its live path while it was judged"
     try:
-        yield Placement(app, files, note, stop) if refusal else bubblewrap.Sandbox(app, files, stop)
+        tests = {one.place.path if one.place.is_test else one.place.own_test for one in candidates} - {""}
+        yield Placement(app, files, note, stop, tests) if refusal else bubblewrap.Sandbox(app, files, stop)
     finally:
         stop.set()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from foundry_implementation_actor.domain.error import ActorError
 from foundry_implementation_actor.domain.event import line
-from foundry_implementation_actor.gate.state import FOLDER, hold, kept_folder, state_folder
+from foundry_implementation_actor.gate.state import FOLDER, give_to_owner, hold, kept_folder, state_folder
 
 LIMIT = 4 * 1024 * 1024
 """Bytes after which the ledger is put aside as `ledger.1.jsonl`, of which one is kept."""
@@ -62,6 +62,7 @@ def _make_room(folder: Path, coming: int, limit: int) -> None:
 def _write(path: Path, written: bytes) -> None:
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o644), "r+b", buffering=0) as file:
+        give_to_owner(file.fileno(), path.parent)
         size = file.seek(0, os.SEEK_END)
         if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
             written = b"\n" + written  # a writer was killed within its line

@@ -2,7 +2,8 @@
 
 Before anything is moved, a record in `.foundry/journal/` says what will be, durably. The original
 file itself (its inode, so mode, owner and times too) waits beside the record and is renamed back. A
-process that is killed in between leaves the record; `recover` reads it. One lock for an app means
+process that is killed in between leaves the record; `recover` reads it. A process that lives relies on
+nothing that lies there: what it judges runs as the same user, and may write to it. One lock for an app means
 that a record which is there when the lock is held belongs to nobody alive.
 """
 
@@ -15,16 +16,18 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 
 from foundry_implementation_actor.domain.app import App
-from foundry_implementation_actor.domain.command import Command, Completed
+from foundry_implementation_actor.domain.command import Command, Completed, Ended
+from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.unit import digest
+from foundry_implementation_actor.gate import guard
 from foundry_implementation_actor.gate.limits import bounded, limited, missing_program, private
 from foundry_implementation_actor.gate.state import hold, kept_folder, state_folder, sync_folder, write_durably
-from foundry_implementation_actor.system.files import remove_tree
+from foundry_implementation_actor.system.files import parent_below, remove_tree
 from foundry_implementation_actor.system.process import Stop, run_contained
 
 _FOLDER = "journal"
@@ -32,12 +35,19 @@ _LOCK = "lock"
 
 
 class Placement:
-    """A `Run` without isolation: one command at a time, each with the original back before it returns."""
+    """A `Run` without isolation: one command at a time, each with the original back before it returns.
 
-    def __init__(self, app: App, files: Mapping[str, bytes], note: str, stop: Stop | None = None) -> None:
+    A command that changes one of the `tests`, what sets them up, or the gate's own record of it is ended as
+    TAMPERED, and all of it is put back.
+    """
+
+    def __init__(
+        self, app: App, files: Mapping[str, bytes], note: str, stop: Stop | None = None, tests: Iterable[str] = ()
+    ) -> None:
         self._app = app
         self._stop = stop
         self._files = files
+        self._tests = tuple(tests)
         self.note = note
 
     def __call__(self, command: Command, *, original: bool = False) -> Completed:
@@ -45,15 +55,43 @@ class Placement:
         if absent is not None:
             return absent
         folder = tempfile.mkdtemp(prefix="gate-")
+        # Compiled code of the original may pass for the candidate's: same size, same second.
+        env = private(command.env, folder) | {"PYTHONPYCACHEPREFIX": f"{folder}/compiled"}
         try:
             with undisturbed(self._app.root):
-                with _placed(self._app.root, {} if original else self._files):
-                    # Compiled code of the original may pass for the candidate's: same size, same second.
-                    env = private(command.env, folder) | {"PYTHONPYCACHEPREFIX": f"{folder}/compiled"}
-                    completed = run_contained(replace(bounded(command), argv=limited(command.argv), env=env), self._stop)
-                return replace(completed, argv=command.argv)
+                completed = self._run(replace(bounded(command), argv=limited(command.argv), env=env), original=original)
+            return replace(completed, argv=command.argv)
         finally:
             remove_tree(Path(folder))
+
+    def _run(self, command: Command, *, original: bool) -> Completed:
+        root = self._app.root
+        changed: list[str] = []
+        with _placed(root, {} if original else self._files, changed):
+            seen = {} if original else guard.look(root, self._tests)
+            completed = run_contained(command, self._stop)
+            changed += [str(path.relative_to(root)) for path in guard.put_back(seen)]
+        if not changed:
+            return completed
+        said = f"what was judged changed {', '.join(changed)}, which is put back\n".encode()
+        return replace(completed, stdout=b"", stderr=said, ended=Ended.TAMPERED)
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """One candidate at its live path, as this process remembers it; its record is for others.
+
+    What is judged can write to the record and to what waits beside it.
+    """
+
+    path: str
+    record: Path
+    original: guard.File
+    candidate: bytes
+
+    @property
+    def kept(self) -> Path:
+        return self.record.with_suffix(".original")
 
 
 @contextlib.contextmanager
@@ -71,31 +109,40 @@ def undisturbed(root: Path) -> Iterator[None]:
 def recover(root: Path) -> list[str]:
     """Take away every candidate that a killed process left at its live path; a line for each."""
     folder = kept_folder(root, _FOLDER)
-    if folder is None or not any(folder.glob("*.json")):
+    if folder is None or not {path.suffix for path in folder.iterdir()} & {".json", ".original"}:
         return []
     with hold(folder, _LOCK):
         return _undo_all(root, folder)
 
 
 @contextlib.contextmanager
-def _placed(root: Path, files: Mapping[str, bytes]) -> Iterator[None]:
+def _placed(root: Path, files: Mapping[str, bytes], changed: list[str] | None = None) -> Iterator[None]:
+    """Have the candidates stand at their live paths; `changed` gets what else was done to the gate's records."""
     folder = state_folder(root, _FOLDER)
-    records = []
+    placed: list[_Placed] = []
     try:
         for path, content in files.items():
-            records.append(_record(root, folder, path, content))
-            _place(root / path, content, records[-1])
+            placed.append(_record(root, folder, path, content))
+            _place(root / path, content, placed[-1].record)
         yield
     finally:
-        for record in reversed(records):
-            _undo(root, record)
+        touched = False
+        for one in reversed(placed):
+            touched |= _take_back(root, one)
+        touched |= _drop_forged(root)
+        if touched and changed is not None:
+            changed.append(f"{folder.relative_to(root)}")
 
 
-def _record(root: Path, folder: Path, path: str, content: bytes) -> Path:
+def _record(root: Path, folder: Path, path: str, content: bytes) -> _Placed:
     record = folder / f"{secrets.token_hex(8)}.json"
+    original = guard.remembered(root / path)
+    if original is None:
+        raise ActorError(Code.UNFIT, "is no file that can be read", where=str(root / path))
     _keep(root / path, record.with_suffix(".original"))
-    write_durably(record, json.dumps({"path": path, "candidate": digest(content)}).encode())
-    return record
+    said = {"path": path, "candidate": digest(content), "original": digest(original.content)}
+    write_durably(record, json.dumps(said).encode())
+    return _Placed(path, record, original, content)
 
 
 def _keep(live: Path, kept: Path) -> None:
@@ -126,32 +173,97 @@ def _place(live: Path, content: bytes, record: Path) -> None:
         aside.unlink(missing_ok=True)
 
 
+def _take_back(root: Path, one: _Placed) -> bool:
+    """Put the original back, from memory where it does not wait whole; whether somebody touched the records."""
+    state_folder(root, _FOLDER)
+    live, kept = root / one.path, one.kept
+    (root / one.path).with_name(f".{one.record.stem}.candidate").unlink(missing_ok=True)
+    whole = not kept.is_symlink() and kept.is_file() and kept.read_bytes() == one.original.content
+    touched = not whole or not one.record.exists()
+    if live.is_dir() and not live.is_symlink():
+        live.rename(one.record.with_suffix(".found"))
+    elif not (whole and live.exists() and live.samefile(kept)):
+        _set_aside(live, one.record, {digest(one.candidate), digest(one.original.content)})
+    if whole:
+        _put_back(kept, live)
+    else:
+        remove_tree(kept)
+        guard.restore(live, one.original)
+    one.record.unlink(missing_ok=True)
+    sync_folder(one.record.parent)
+    return touched
+
+
+def _set_aside(live: Path, record: Path, known: Container[str]) -> Path | None:
+    """Keep what somebody else wrote to a live path meanwhile: where, or None when nobody did."""
+    if live.is_symlink() or not live.is_file() or digest(live.read_bytes()) in known:
+        return None
+    other = record.with_suffix(".found")
+    _copy(live, other)
+    return other
+
+
+def _drop_forged(root: Path) -> bool:
+    """Take away records that came while this process held the lock: whoever runs in it wrote them."""
+    forged = list(state_folder(root, _FOLDER).glob("*.json"))
+    for record in forged:
+        record.replace(record.with_suffix(".forged"))
+    return bool(forged)
+
+
 def _undo_all(root: Path, folder: Path) -> list[str]:
     done = [_undo(root, record) for record in sorted(folder.glob("*.json"))]
-    for orphan in folder.glob("*.original"):
-        # Kept, but the record was never written: nothing was placed.
-        orphan.unlink(missing_ok=True)
-    return done
+    return done + [said for orphan in sorted(folder.glob("*.original")) if (said := _orphaned(root, orphan))]
+
+
+def _orphaned(root: Path, orphan: Path) -> str:
+    """An original without a record: nothing was placed yet, or the record was deleted."""
+    if orphan.lstat().st_nlink > 1:  # it stands at its live path as well
+        orphan.unlink()
+        return ""
+    other = orphan.with_suffix(".found")
+    orphan.rename(other)
+    return f"{other.relative_to(root)}: an original whose record is gone is kept here; see which file it is"
 
 
 def _undo(root: Path, record: Path) -> str:
     """Put the original back, unless somebody else wrote the live file meanwhile: that is kept aside."""
-    said = json.loads(record.read_bytes())
+    said = _read(root, record)
+    if said is None:
+        odd = record.with_suffix(".forged")
+        record.rename(odd)
+        return f"{odd.relative_to(root)}: is no record of a file of this app; nothing was done for it"
     live, kept = root / said["path"], record.with_suffix(".original")
     live.with_name(f".{record.stem}.candidate").unlink(missing_ok=True)
     what = "was in its place"
     if kept.exists():
         if live.exists() and not live.samefile(kept):
             what = "is back in its place"
-            found = digest(live.read_bytes())
-            if found not in {said["candidate"], digest(kept.read_bytes())}:
-                other = record.with_suffix(".found")
-                _copy(live, other)
+            other = _set_aside(live, record, {said["candidate"], digest(kept.read_bytes())})
+            if other is not None:
                 what += f"; what somebody wrote over the candidate is kept as {other.relative_to(root)}"
         _put_back(kept, live)
+    elif live.is_file() and digest(live.read_bytes()) == said["candidate"]:
+        what = "is gone, and the body that was being judged stands there"
     record.unlink()
     sync_folder(record.parent)
     return f"{said['path']}: the original {what}"
+
+
+def _read(root: Path, record: Path) -> dict[str, str] | None:
+    """What a record says, when it is one and its path leads to a folder of the app through no link."""
+    try:
+        said = json.loads(record.read_bytes())
+        path, candidate = PurePosixPath(said["path"]), said["candidate"]
+        if path.is_absolute() or ".." in path.parts or not isinstance(candidate, str):
+            return None
+        kept = record.with_suffix(".original")
+        if kept.is_symlink() or (kept.exists() and digest(kept.read_bytes()) != said["original"]):
+            return None
+        with parent_below(root, str(path)):
+            return {"path": str(path), "candidate": candidate}
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 def _put_back(kept: Path, live: Path) -> None:

@@ -8,16 +8,26 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.unit import Target, digest
-from foundry_implementation_actor.gate.state import hold, kept_folder, state_folder, unwritable, write_durably
+from foundry_implementation_actor.gate.state import (
+    give_place_to_owner,
+    hold,
+    kept_folder,
+    state_folder,
+    unwritable,
+    write_durably,
+)
 from foundry_implementation_actor.system.files import remove_tree
 
+MOST_BYTES = 256 * 1024
+"""Bytes of one body. The gate's own process parses it, which takes hundreds of times its size in memory."""
+
 MOST_SECTIONS = 1_024
-"""Sections of one body; with 8,192 bytes each, 8 MiB."""
+"""Sections of one body."""
 
 _FOLDER = "staging"
 _LOCK = "lock"
@@ -65,6 +75,7 @@ class Staging:
             made = folder / f".{secrets.token_hex(8)}.new"
             try:
                 made.mkdir()
+                give_place_to_owner(made)
                 write_durably(made / _name(1), content)
                 made.rename(folder / str(target))
             except OSError as error:
@@ -92,6 +103,9 @@ class Staging:
                 return misfit or _staged(place, target)
             if len(sections) == MOST_SECTIONS:
                 return f"{target} has {MOST_SECTIONS} sections, which is the most"
+            refused = too_large(sum(map(len, sections)) + len(content))
+            if refused:
+                return refused
             try:
                 write_durably(place / _name(len(sections) + 1), content)
             except OSError as error:
@@ -156,6 +170,13 @@ class Staging:
         return [f"{path.relative_to(self._root)}: removed, it was never finished" for path in asides]
 
 
+def too_large(size: int) -> str:
+    """Why a body of that many bytes is not taken; empty when it is."""
+    if size <= MOST_BYTES:
+        return ""
+    return f"the body would have {size:,} bytes; {MOST_BYTES:,} are the most, so put part of it into a class of its own"
+
+
 def _misfit(sections: list[bytes], content: bytes, declared: Declared) -> str | None:
     """Why a section is not the next one; empty when it is here already; None when it is the next."""
     number = declared.section
@@ -209,9 +230,10 @@ def _staged(place: Path, target: Target) -> Staged:
 
 def _staged_or_damaged(place: Path, target: Target) -> Staged:
     try:
-        return _staged(place, target)
+        staged = _staged(place, target)
     except ActorError as error:
         return Staged(target, 0, 0, "", 0.0, damage=error.message)
+    return staged if staged.sections else replace(staged, damage="no section is left of what was staged")
 
 
 def _drop(folder: Path, target: Target) -> bool:

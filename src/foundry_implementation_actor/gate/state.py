@@ -74,6 +74,7 @@ def write_durably(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o644), "wb") as file:
             file.write(content)
+            give_to_owner(file.fileno(), path.parent)
             file.flush()
             os.fsync(file.fileno())
         aside.replace(path)
@@ -82,6 +83,25 @@ def write_durably(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)
         raise
+
+
+def give_to_owner(descriptor: int, folder: Path) -> None:
+    """Give an open state file to the owner of its folder, so that root's use of the gate locks nobody out."""
+    if os.geteuid() != 0:
+        return
+    owner, found = folder.stat(), os.fstat(descriptor)
+    linked = stat.S_ISREG(found.st_mode) and found.st_nlink > 1  # it may be anybody's file under a second name
+    if (owner.st_uid, owner.st_gid) != (found.st_uid, found.st_gid) and not linked:
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+
+def give_place_to_owner(place: Path) -> None:
+    """The same for a file or folder that is not open."""
+    descriptor = os.open(place, os.O_RDONLY | _NO_LINK)
+    try:
+        give_to_owner(descriptor, place.parent)
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:
@@ -103,6 +123,7 @@ def unwritable(error: OSError, place: Path) -> ActorError:
 def _make(folder: Path, *, ignored: bool = False) -> None:
     try:
         folder.mkdir()
+        give_place_to_owner(folder)
     except FileExistsError:
         if not stat.S_ISDIR(os.lstat(folder).st_mode):
             raise NotADirectoryError(None, "is a link or a file where a folder should be") from None
@@ -110,6 +131,7 @@ def _make(folder: Path, *, ignored: bool = False) -> None:
     if ignored:
         # Only in a folder that the gate made: one that was there may hold files somebody commits.
         (folder / ".gitignore").write_text("*\n")
+        give_place_to_owner(folder / ".gitignore")
 
 
 def _locked(path: Path, how: int) -> int | None:
@@ -120,6 +142,7 @@ def _locked(path: Path, how: int) -> int | None:
         except OSError as error:
             raise unwritable(error, path) from error
         try:
+            give_to_owner(descriptor, path.parent)
             fcntl.flock(descriptor, how)
             if _still_there(path, descriptor):
                 return descriptor

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -22,6 +24,14 @@ _INSTALL = (
     "on Debian: apt-get install phpunit php-xml php-mbstring, or in the app: composer require --dev phpunit/phpunit"
 )
 _MOST = 20
+_SKIPPED = "skipped or incomplete"
+_WARNED = "with a warning"
+_UNASKED = frozenset({_SKIPPED, _WARNED})
+_QUOTED = r"(?:\|.|[^'|])*"
+_IGNORED = re.compile(rf"##teamcity\[testIgnored name='({_QUOTED})' message='{_QUOTED}' details='({_QUOTED})'")
+_FRAME = re.compile(r"^ *(/.+?):(\d+)$", re.MULTILINE)
+_NOT_FOUND = re.compile(r'(?:Class|Interface|Trait|Enum) "[^"]+" not found')
+_NO_AUTOLOAD = "the app has no vendor/autoload.php, so its classes cannot be found; run composer install"
 _NOT_STARTED = 127
 
 
@@ -40,25 +50,54 @@ def own_test(app: App, path: str, run: Run, *, original: bool = False) -> Tests:
     answer, completed = ask(app, run, "tests.php", question, app.test_timeout_s, "-n", original=original)
     if answer is None and completed.ended is Ended.TIMEOUT:
         return Tests(fault=f"the test did not end within {app.test_timeout_s:g} s")
+    if answer is None and completed.ended not in {Ended.EXIT, Ended.NOT_FOUND, Ended.STOPPED}:
+        return Tests(fault=f"the test was ended: {completed.ended}")
     if answer is None:
         return Tests(cause=why_silent(completed, "the test runner"))
-    return _read(answer, path)
+    return _read(answer, app, path)
 
 
-def _read(answer: dict[str, Any], path: str) -> Tests:
+def _read(answer: dict[str, Any], app: App, path: str) -> Tests:
     collected = _collected(answer["listed"])
     cases = _cases(answer["report"])
     if cases is None:
         return _no_report(answer, path, collected)
     heard = Counter(_heard(case) for case in cases)
-    failures = tuple(_failure(case, path) for case in cases if _heard(case) == "failed")[:_MOST]
+    failed = [case for case in cases if _heard(case) == "failed"]
+    unasked = frozenset(_title(case) for case in cases if _heard(case) in _UNASKED)
+    asked = frozenset(_title(case) for case in cases) - unasked
     told = ", ".join(f"{count} {word}" for word, count in sorted(heard.items()))
-    fault, cause = "", ""
-    if not failures and not heard["passed"] and answer["code"] in {0, 1}:
-        cause = f"no test of {path} could say anything: {told or 'it has none'}"
-    elif not failures:
+    if failed and not answer["loads"] and all(_NOT_FOUND.search(_told(case)) for case in failed):
+        return Tests(cause=_NO_AUTOLOAD, said=told, unasked=frozenset(map(_title, failed)))
+    failures = (*(_failure(case, path) for case in failed), *_evasions(answer["story"], cases, app, path))[:_MOST]
+    fault = ""
+    if not failures and (heard["passed"] or answer["code"] not in {0, 1}):
         fault = _fault(answer, len(cases), collected)
-    return Tests(collected, len(cases), heard["passed"], failures, fault, cause, told)
+    said = told or "it has no test"
+    return Tests(collected, len(cases), heard["passed"], failures, fault, "", said, asked, unasked)
+
+
+def _evasions(story: str, cases: list[ET.Element], app: App, path: str) -> Iterator[Finding]:
+    """The tests that were skipped, or left with a warning, from the app's code and not from the test's own."""
+    told = [(name, details.replace("|n", "\n")) for name, details in _IGNORED.findall(story)]
+    told += [(case.get("name", ""), _told(case)) for case in cases if _heard(case) == _WARNED]
+    for name, details in told:
+        for file, line in _FRAME.findall(details):
+            if _is_apps(file, app, path):
+                where = f"{PurePosixPath(file).relative_to(app.root)}:{line}"
+                yield Finding("own-test", path, f"{name}: the test was skipped from {where}")
+                break
+
+
+def _is_apps(file: str, app: App, path: str) -> bool:
+    """Whether a file is the app's and no test."""
+    place = PurePosixPath(file)
+    if not place.is_relative_to(app.root) or place.is_relative_to(app.root / "vendor"):
+        return False
+    below = place.relative_to(app.root)
+    tests, source = PurePosixPath(app.tests), PurePosixPath(app.source)
+    apart = tests.parts and not source.is_relative_to(tests)
+    return not (below.is_relative_to(tests) if apart else str(below) == path)
 
 
 def _fault(answer: dict[str, Any], ran: int, collected: int) -> str:
@@ -77,6 +116,8 @@ def _no_report(answer: dict[str, Any], path: str, collected: int) -> Tests:
         return Tests(cause=f"{needs[0].strip()} {_INSTALL}")
     if not collected and answer["code"] == _NOT_STARTED:
         return Tests(cause=f"the test runner could not be started: {_reason(said)}")
+    if not answer["loads"] and _NOT_FOUND.search(said):
+        return Tests(cause=_NO_AUTOLOAD)
     if not collected and "syntax error" in said and path in said:
         return Tests(cause=f"the test itself does not parse: {_reason(said)}")
     ended = f"the test process {_ending(answer)} before PHPUnit could report"
@@ -114,17 +155,26 @@ def _heard(case: ET.Element) -> str:
     if "failure" in kinds or "error" in kinds:
         return "risky" if kinds.get("error", "").endswith("RiskyTestError") else "failed"
     if "skipped" in kinds:
-        return "skipped or incomplete"
+        return _SKIPPED
     if "warning" in kinds:
-        return "with a warning"
+        return _WARNED
     return "asserting nothing" if case.get("assertions") == "0" else "passed"
 
 
+def _title(case: ET.Element) -> str:
+    return f"{case.get('class', '')}::{case.get('name', '')}".removeprefix("::")
+
+
+def _told(case: ET.Element) -> str:
+    """What a test that did not pass says, with its stack."""
+    return next((child.text or "" for child in case if child.tag in {"failure", "error", "warning"}), "")
+
+
 def _failure(case: ET.Element, path: str) -> Finding:
-    told = next(child for child in case if child.tag in {"failure", "error"}).text or ""
+    told = _told(case)
     where = _WHERE.findall(told)
     line = where[-1] if where else case.get("line", "1")
-    name = f"{case.get('class', '')}::{case.get('name', '')}".removeprefix("::")
+    name = _title(case)
     # The report begins with the test's own name; what follows is what it says.
     text = told.strip().removeprefix(name).strip()
     return Finding("own-test", f"{path}:{line}", f"{name}: {text[:1500]}")

@@ -11,6 +11,7 @@ from tree_sitter import Language, Node, Parser
 
 from foundry_implementation_actor.domain.unit import Candidate
 from foundry_implementation_actor.domain.verdict import Finding
+from foundry_implementation_actor.languages.php_reach import reaches
 from foundry_implementation_actor.languages.port import Reading
 
 _KINDS = {
@@ -77,7 +78,7 @@ def shape(candidate: Candidate) -> Reading:
     for rule, line, message in _outside(tree, candidate.content):
         if rule not in known:
             findings.append(Finding(rule, f"{candidate.place.path}:{line}", message))
-    return Reading(tuple(findings))
+    return Reading((*findings, *reaches(candidate, tree, before)))
 
 
 def is_scaffold(content: bytes, class_: str) -> bool:

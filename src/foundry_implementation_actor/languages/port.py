@@ -34,7 +34,8 @@ class Tests:
     `cause` says why the tests could not be asked at all (no runner, a module of the host missing).
     `fault` says why the run as a whole cannot stand although no test said no: it hung, ended early,
     left no report. `failures` are the tests and set-ups that said no. `passed` counts tests that
-    passed and were expected to. `said` is one line about what was skipped and the like.
+    passed and were expected to. `said` is one line about what was skipped and the like. `asked` names
+    the tests that passed or failed, `unasked` those that were skipped or that the host cannot ask.
     """
 
     collected: int = 0
@@ -44,6 +45,8 @@ class Tests:
     fault: str = ""
     cause: str = ""
     said: str = ""
+    asked: frozenset[str] = frozenset()
+    unasked: frozenset[str] = frozenset()
 
     @property
     def green(self) -> bool:

@@ -94,7 +94,7 @@ class _Look:
         if first.absent:
             return _Part(cause=first.absent)
         if not first.findings and not first.wrong:
-            return _Part()
+            return _Part(cause=first.broke)
         before = self.probe(original=True)
         if first.wrong:
             if before.wrong or before.stopped:

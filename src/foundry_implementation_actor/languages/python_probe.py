@@ -22,7 +22,8 @@ class Probed:
     """What came of an import: findings, how overrides compare, and which questions are true.
 
     `wrong` says how the process ended when it gave no answer; `absent` that it could not start.
-    `stopped` says that the import raised, so that nothing behind it was looked at.
+    `stopped` says that the import raised, so that nothing behind it was looked at; `broke` that the
+    import went well and the probe did not.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -31,6 +32,7 @@ class Probed:
     wrong: str = ""
     absent: str = ""
     stopped: bool = False
+    broke: str = ""
 
 
 def probe(
@@ -58,7 +60,8 @@ def _read(completed: Completed, nonce: str, path: str) -> Probed:
     said: dict[str, Any] = json.loads(answers[0].removeprefix(nonce))
     findings = tuple(_finding(record, path) for record in said["findings"])
     true = frozenset((one[0], one[1], one[2]) for one in said.get("true", ()))
-    return Probed(findings, said.get("overrides", {}), true, stopped=said.get("stopped", False))
+    stopped, broke = said.get("stopped", False), said.get("broke", "")
+    return Probed(findings, said.get("overrides", {}), true, stopped=stopped, broke=broke)
 
 
 def _finding(record: dict[str, Any], path: str) -> Finding:

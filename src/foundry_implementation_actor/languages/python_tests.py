@@ -7,6 +7,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from foundry_implementation_actor.domain.app import App, Run
@@ -20,9 +21,10 @@ _OPTIONS = ("-p", _PLUGIN, "-q", "--tb=short", "--color=no")
 # An option in the app's settings that belongs to a plugin which is not loaded is no reason to stop.
 _LENIENT = ("-W", "ignore::pytest.PytestConfigWarning")
 _LEAN = (*_LENIENT, "-p", "no:cacheprovider")
-_WHOLE = (*_LENIENT, "-o", "cache_dir=/tmp/pytest-cache")
+# The app is read-only for its test, and where warnings are errors, a cache that cannot be written is one.
+_CACHE = ("-o", "cache_dir=/tmp/pytest-cache")
+_WHOLE = (*_LENIENT, *_CACHE)
 _BROKE = "pytest broke before it read a test"
-_UNSTARTED = "the test runner did not start"
 _USAGE = 4
 _NOTHING = 5
 # What a session says that misses a plugin which the app's tests need.
@@ -33,18 +35,14 @@ _ASKS_AGAIN = re.compile(
 
 
 def own_test(app: App, path: str, run: Run, *, original: bool = False) -> Tests:
-    """Run one test file; see `port.Language`."""
-    return _asked(app, path, run, original=original)
-
-
-def _asked(app: App, path: str, run: Run, *, original: bool) -> Tests:
-    """One file under pytest.
+    """Run one test file; see `port.Language`.
 
     Without a runner of the app's own, pytest first loads no plugin that is merely installed, which
     halves its start; it is asked again with all of them when the tests turn out to need one.
     """
     if app.runner:
-        command, word = _command(app, path, app.runner)
+        cacheless = any("no:cacheprovider" in one for one in app.runner)
+        command, word = _command(app, path, app.runner if cacheless else (*app.runner, *_CACHE))
         return read(run(command, original=original), word)
     runner = (*app.interpreter, "-m", "pytest")
     command, word = _command(app, path, (*runner, *_LEAN))
@@ -82,7 +80,7 @@ def read(completed: Completed, word: str) -> Tests:
     if completed.ended is not Ended.EXIT:
         return Tests(fault=f"the test was ended: {completed.ended}")
     if len(said) != 2:
-        return Tests(fault=f"the test process ended with {completed.code} before its report")
+        return _silent(completed)
     return _tests(json.loads(said[1]), completed)
 
 
@@ -90,33 +88,45 @@ def _unloaded(completed: Completed) -> str:
     if "No module named pytest" in completed.errors:
         return "pytest is not installed for the app's interpreter"
     told = (completed.errors or completed.text.strip())[-300:]
-    return f"{_UNSTARTED} ({completed.ended}, {completed.code}): {told}"
+    return f"the test runner did not start ({completed.ended}, {completed.code}): {told}"
+
+
+def _silent(completed: Completed) -> Tests:
+    """A session that began and gave no report: called wrongly by the app's settings, or ended by somebody."""
+    if completed.code == _USAGE:
+        return Tests(cause=_misused(completed))
+    return Tests(fault=f"the test process ended with {completed.code} before its report")
+
+
+def _misused(completed: Completed) -> str:
+    return f"pytest cannot be used with the app's settings: {completed.errors.strip()[-300:]}"
 
 
 def _tests(said: dict[str, Any], completed: Completed) -> Tests:
-    failures = tuple(_failure(*failure) for failure in said["failures"])
+    failed = {node for node, _, _ in said["failures"]}
+    lacks, evasions = said["lacks"], said["evasions"]
+    # What the body kept from being asked is a failure, not a skipped test.
+    evaded = [[node, "skip", f"the test was skipped from {where}"] for node, where in evasions.items()]
+    failures = tuple(_failure(*failure) for failure in [*said["failures"], *evaded])
+    asked = set(said["asked"]) - set(lacks)
     tests = Tests(
         collected=said["collected"] or 0,
         ran=said["ran"],
         passed=said.get("passed", 0),
         failures=failures,
         said=_counts(said),
+        asked=frozenset(asked | {node.partition("::")[0] for node in asked}),
+        unasked=frozenset(said["skipped_tests"]),
     )
+    if said["tampered"]:
+        fault = f"the test process was tampered with: {said['tampered']} does not fail where it has to"
+        return replace(tests, failures=(), fault=fault)
     if not failures:
         return _whole(tests, said, completed)
-    cause = _of_the_host(said)
-    return Tests(said=tests.said, cause=cause) if cause else tests
-
-
-def _of_the_host(said: dict[str, Any]) -> str:
-    """What the tests miss on this host, when all their failures come from that and none from the body."""
-    missing = said["missing"]
-    if missing and len(missing) == len(said["failures"]):
-        return f"the test needs {', '.join(missing)}, which is not installed"
-    lacks = [_LACKS_PLUGIN.search(text) for _, _, text in said["failures"]]
-    if all(lacks):
-        return f"the test needs a plugin of pytest that is not installed: {lacks[0][0] if lacks[0] else ''}"
-    return ""
+    if failed <= set(lacks) and not evasions:
+        needs = ", ".join(sorted(set(lacks.values())))
+        return Tests(said=tests.said, cause=f"the test needs {needs}", asked=tests.asked, unasked=frozenset(failed))
+    return tests
 
 
 def _whole(tests: Tests, said: dict[str, Any], completed: Completed) -> Tests:
@@ -125,7 +135,7 @@ def _whole(tests: Tests, said: dict[str, Any], completed: Completed) -> Tests:
     if said["broke"]:
         return Tests(cause=f"{_BROKE}: {said['broke']}")
     if status == _USAGE:
-        return Tests(cause=f"pytest was called wrongly: {completed.errors[-300:]}")
+        return Tests(cause=_misused(completed))
     if said["collected"] is None or status not in {0, _NOTHING}:
         return Tests(tests.collected, tests.ran, fault=f"the test session was ended from within ({status})")
     if tests.ran != tests.collected:
@@ -142,6 +152,7 @@ def _failure(node: str, when: str, text: str) -> Finding:
 
 
 def _counts(said: dict[str, Any]) -> str:
-    kinds = ("passed", "skipped", "xfailed", "xpassed", "deselected")
-    counts = [f"{said[kind]} {kind}" for kind in kinds if said.get(kind)]
+    kinds = ("failed", "passed", "skipped", "xfailed", "xpassed", "deselected")
+    counted = {**said, "failed": len({node for node, _, _ in said["failures"]})}
+    counts = [f"{counted[kind]} {kind}" for kind in kinds if counted.get(kind)]
     return ", ".join(counts) or "no test"

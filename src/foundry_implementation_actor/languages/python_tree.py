@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator
 from foundry_implementation_actor.domain.unit import Candidate
 from foundry_implementation_actor.domain.verdict import Finding
 from foundry_implementation_actor.languages.port import Reading
+from foundry_implementation_actor.languages.python_reach import reaches
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
+_PARTS = ("body", "orelse", "finalbody")
 
 
 def parse(content: bytes) -> ast.Module | None:
@@ -30,6 +32,7 @@ def shape(candidate: Candidate) -> Reading:
     if place.is_test and place.target.class_ == place.module.rpartition(".")[2]:
         return Reading(tuple(_no_test(tree, place.path)))
     findings = [*_declared_once(tree, place.target.class_, place.path), *_dropped(candidate, tree)]
+    findings += reaches(candidate, tree, parse(candidate.original))
     return Reading(tuple(findings))
 
 
@@ -50,8 +53,8 @@ def _declared_once(tree: ast.Module, class_: str, path: str) -> Iterator[Finding
         yield Finding("class-missing", path, _missing(tree, class_))
     for again in classes[1:]:
         yield Finding("class-twice", f"{path}:{again.lineno}", f"declares {class_} a second time")
-    for node in tree.body if classes else ():
-        if _takes_away(node, class_):
+    for node in tree.body[tree.body.index(classes[0]) + 1 :] if classes else ():
+        if node not in classes and _takes_away(node, class_):
             message = f"gives the name {class_} to something else after declaring it"
             yield Finding("class-rebound", f"{path}:{node.lineno}", message)
 
@@ -66,14 +69,46 @@ def _missing(tree: ast.Module, class_: str) -> str:
 
 
 def _takes_away(node: ast.stmt, class_: str) -> bool:
+    """Whether a statement of the module, or one below its loops and conditions, gives the name away.
+
+    What is made of the class itself (`Cart = register(Cart)`) may bear its name.
+    """
     match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             return name == class_
-        case ast.Delete(targets=targets):
-            return any(isinstance(target, ast.Name) and target.id == class_ for target in targets)
-        case ast.Assign(targets=targets, value=ast.Constant()):
-            return any(isinstance(target, ast.Name) and target.id == class_ for target in targets)
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return any((alias.asname or alias.name.partition(".")[0]) == class_ for alias in names)
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+            return _rebinds(node, class_) and not _uses(value, class_)
+        case ast.AnnAssign() | ast.AugAssign():
+            return False
+    below = [inner for part in _PARTS for inner in getattr(node, part, ())]
+    below += [inner for branch in _branches(node) for inner in branch.body]
+    named = any(getattr(branch, "name", None) == class_ for branch in _branches(node))
+    return named or _rebinds(node, class_) or any(_takes_away(inner, class_) for inner in below)
+
+
+def _branches(node: ast.stmt) -> list[ast.ExceptHandler | ast.match_case]:
+    return [*getattr(node, "handlers", ()), *getattr(node, "cases", ())]
+
+
+def _rebinds(node: ast.stmt, class_: str) -> bool:
+    """Whether the statement's own expressions store or delete the name, those in its body left out."""
+    inside = {id(inner) for part in (*_PARTS, "handlers") for inner in getattr(node, part, ())}
+    waiting: list[ast.AST] = [inner for inner in ast.iter_child_nodes(node) if id(inner) not in inside]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ast.Name) and one.id == class_ and isinstance(one.ctx, ast.Store | ast.Del):
+            return True
+        if isinstance(one, ast.MatchAs | ast.MatchStar) and one.name == class_:
+            return True
+        if not isinstance(one, (ast.Lambda, ast.stmt, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            waiting.extend(ast.iter_child_nodes(one))
     return False
+
+
+def _uses(value: ast.expr, class_: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == class_ for one in ast.walk(value))
 
 
 def _dropped(candidate: Candidate, tree: ast.Module) -> Iterator[Finding]:
@@ -141,7 +176,7 @@ def _flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         yield node
         if isinstance(node, _DEFINITIONS):
             continue
-        for part in ("body", "orelse", "finalbody"):
+        for part in _PARTS:
             yield from _flat(getattr(node, part, ()))
         for inner in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
             yield from _flat(inner.body)

@@ -15,6 +15,7 @@ from foundry_implementation_actor.actor.boot import boot, cards_of
 from foundry_implementation_actor.actor.engine import ClaudeCodeEngine
 from foundry_implementation_actor.actor.settings import SECRET_VARIABLES, Settings
 from foundry_implementation_actor.domain.error import ServeError
+from foundry_implementation_actor.service.records import Records
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
 from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.system.release import install
@@ -82,21 +83,12 @@ def _started(config: CapabilityConfig, settings: Settings) -> dict[str, Any]:
     }
 
 
-class _Lines(logging.StreamHandler[Any]):
-    """Writes each record's line to stdout; a reader that has gone away costs records, not the service."""
-
-    def __init__(self) -> None:
-        super().__init__(sys.stdout)
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name that logging calls
-        if not isinstance(sys.exc_info()[1], OSError):
-            super().handleError(record)
-
-
 @contextlib.contextmanager
 def _records_on_stdout() -> Iterator[None]:
     logger = logging.getLogger("foundry_implementation_actor")
-    before, lines = (logger.level, logger.propagate), _Lines()
+    before = (logger.level, logger.propagate)
+    # Not through sys.stdout: a write that stalls would hold its lock, which the interpreter needs to end.
+    lines = Records(sys.stdout.fileno()) if sys.stdout else logging.NullHandler()
     logger.addHandler(lines)
     logger.setLevel(logging.INFO)
     logger.propagate = False
@@ -104,4 +96,5 @@ def _records_on_stdout() -> Iterator[None]:
         yield
     finally:
         logger.removeHandler(lines)
+        lines.close()
         logger.level, logger.propagate = before

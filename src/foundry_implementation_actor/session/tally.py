@@ -85,7 +85,9 @@ class Tally:
         if len(kept) < len(self._stderr):
             # From the first whole word on: a cut word could be half a secret, which redaction would miss.
             kept = b"".join(kept.split(maxsplit=1)[1:])
-        said = self.redact(kept.decode("utf-8", "replace")).strip()[-_STDERR_TOLD:]
+        said = self.redact(kept.decode("utf-8", "replace")).strip()
+        if len(said) > _STDERR_TOLD:
+            said = said[-_STDERR_TOLD:].split(maxsplit=1)[-1]
         return f"{what}; its last words on stderr: {said}" if said else what
 
     def _end(self, cause: Cause, detail: str, text: str) -> SessionEnd:

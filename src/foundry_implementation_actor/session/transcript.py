@@ -56,7 +56,7 @@ class Lines:
         self._parts.append(part)
         self._size += len(part)
         if self._size > self._limit:
-            head = b"".join(self._parts)[:_HEAD]
+            head = b"".join(self._parts)[: min(_HEAD, self._limit)]
             self._dropped = self._size - len(head)
             self._parts = [head]
 

@@ -124,6 +124,21 @@ def writable(place: Path) -> Iterator[None]:
         raise ActorError(Code.UNFIT, said, hint=hint, where=str(place)) from error
 
 
+def exhausted(error: OSError) -> ActorError | None:
+    """What an error says about the host when it has no room left of some kind; None for any other error."""
+    kinds = {
+        **dict.fromkeys(_NO_DESCRIPTOR, "raise the limit of open files (ulimit -n), or lower MAX_SESSIONS"),
+        **dict.fromkeys(
+            (errno.ENOMEM, errno.EAGAIN), "give the actor more memory and processes, or lower MAX_SESSIONS"
+        ),
+        **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EROFS), "give the disk room, and let the actor write to it"),
+    }
+    hint = kinds.get(error.errno or 0)
+    if hint is None:
+        return None
+    return ActorError(Code.UNFIT, f"the host has nothing left: {error.strerror}", hint=hint)
+
+
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold an exclusive lock on a file, waiting for it; the lock dies with the process."""

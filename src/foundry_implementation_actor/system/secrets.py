@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import re
@@ -44,13 +45,16 @@ def redactor(secrets: Iterable[str]) -> Redact:
     long_enough = [secret for secret in secrets if len(secret) >= _SHORTEST]
     forms = sorted({form for secret in long_enough for form in _forms(secret)}, key=len, reverse=True)
     known = re.compile("|".join(map(re.escape, forms)) or r"(?!)")
-    in_lines = re.compile("|".join(f"{_BREAK}?".join(map(re.escape, form)) for form in forms) or r"(?!)")
+
+    @functools.cache
+    def in_lines() -> re.Pattern[str]:
+        return re.compile("|".join(f"{_BREAK}?".join(map(re.escape, form)) for form in forms))
 
     def redact(text: str) -> str:
         text = known.sub(HIDDEN, text)
-        # The pattern that knows of lines is slow, so it is used where it is known to find something.
+        # The pattern that knows of lines is slow, and made only where it is known to find something.
         if known.search(_BREAKS.sub("", text)):
-            text = in_lines.sub(HIDDEN, text)
+            text = in_lines().sub(HIDDEN, text)
         return _SHAPES.sub(HIDDEN, text)
 
     return redact
@@ -72,14 +76,13 @@ def finder(secrets: Iterable[str]) -> Callable[[bytes], bool]:
 
 
 def _forms(secret: str) -> set[str]:
-    """The secret as it stands, in URLs, in JSON, in hex, in UTF-16 that was read as text, and as any part
-    of a base64 or base32 text.
-    """
+    """The secret in every form in which the first lines of this module promise to find it."""
     raw = secret.encode()
     in_json = {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
     in_urls = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
     forms = {secret, *in_json, *in_urls, raw.hex(), raw.hex().upper()}
-    forms |= {nul.join(secret) for nul in ("\0", "\\u0000", "\ufffd")}
+    in_utf_16 = "\0".join(secret)
+    forms |= {in_utf_16, json.dumps(in_utf_16)[1:-1]}
     forms |= {form for core in _cores(raw, base64.b64encode, 6) for form in (core, core.translate(_URL_SAFE))}
     forms |= {form for core in _cores(raw, base64.b32encode, 5) for form in (core, core.lower())}
     return {form for form in forms if len(form) >= _SHORTEST}

@@ -81,7 +81,11 @@ def run_folder(state: Path, prefix: str, journal: Journal) -> Iterator[Path]:
         runs.mkdir(parents=True, exist_ok=True)
         with locked(state / "runs.lock"):
             folder = Path(tempfile.mkdtemp(prefix=prefix, dir=runs))
-            lock = try_lock(folder / _LOCK)
+            try:
+                lock = try_lock(folder / _LOCK)
+            except OSError:
+                folder.rmdir()
+                raise
     try:
         yield folder
     finally:

@@ -18,7 +18,9 @@ Unholdable = tuple[str, str]
 
 _RULES = {".gitignore", ".gitattributes"}
 _SYSTEM_ERRORS = {os.strerror(number) for number in errno.errorcode}
-_UNREAD = re.compile(r"(?:warning: could not open directory '(?P<folder>.*/)'|(?P<path>.*)): (?P<why>[^:]+)")
+_UNREAD = re.compile(r"(?P<path>.*): (?P<why>[^:]+)")
+# Git cuts its own warnings at 4,096 bytes, so the end of a long one is missing.
+_UNREAD_FOLDER = re.compile(r"warning: could not open directory '(?P<path>.*?)(?:/': (?P<why>[^:]+)|$)")
 _UNREAD_RULES = "warning: unable to access '"
 
 
@@ -73,9 +75,11 @@ def unread(errors: str) -> Iterator[Unholdable]:
     Its own words about rules that it could not read are not meant: without them it sees more.
     """
     for line in errors.splitlines():
-        found = _UNREAD.fullmatch(line)
-        if found and found["why"] in _SYSTEM_ERRORS and not line.startswith(_UNREAD_RULES):
-            yield found["folder"] or found["path"], f"cannot be read: {found['why']}"
+        folder, path = _UNREAD_FOLDER.fullmatch(line), _UNREAD.fullmatch(line)
+        if folder:
+            yield f"{folder['path']}/", f"cannot be read: {folder['why'] or 'its name is too long'}"
+        elif path and path["why"] in _SYSTEM_ERRORS and not line.startswith(_UNREAD_RULES):
+            yield path["path"], f"cannot be read: {path['why']}"
 
 
 def pipes(tree: Path) -> Iterator[str]:

@@ -2,13 +2,15 @@
 
 It reads `{nonce, module, class, file, root, is_test, questions}` as JSON from stdin and writes one line to
 stdout: the nonce, a space, and `{"findings": [...], "overrides": {...}, "true": [...], "stopped": false}`.
-Those questions come back under `true` that hold in the running program. Standard library only, Python 3.9
+Those questions come back under `true` that hold in the running program. `{"findings": [], "broke": why}` says
+that the module could be imported, and not looked into. Standard library only, Python 3.9
 and later.
 """
 
 from __future__ import annotations
 
 import builtins
+import fcntl
 import importlib
 import importlib.util
 import inspect
@@ -23,6 +25,7 @@ from typing import Any
 _Parameter = inspect.Parameter
 _POSITIONAL = (_Parameter.POSITIONAL_ONLY, _Parameter.POSITIONAL_OR_KEYWORD)
 _Compared = dict[str, dict[str, bool]]
+_OUT_OF_THE_WAY = 200
 
 
 def finding(rule: str, message: str, line: int = 0) -> dict[str, Any]:
@@ -135,7 +138,8 @@ def _differences(old: Any, new: Any) -> dict[str, bool]:
 
 def abstract_left(cls: type) -> list[dict[str, Any]]:
     """The inherited abstract methods that a class leaves open, unless it is meant to be abstract itself."""
-    left = sorted(getattr(cls, "__abstractmethods__", ()))
+    # A metaclass may answer for names that nobody gave it.
+    left = sorted(vars(cls).get("__abstractmethods__", ())) if inspect.isabstract(cls) else []
     meant = {base.__name__ for base in cls.__bases__} & {"ABC", "Protocol"}
     if meant or any(name in vars(cls) for name in left):
         return []
@@ -212,16 +216,42 @@ def judge(asked: dict[str, Any]) -> dict[str, Any]:
             "findings": [finding(f"import-{raised}", f"{raised}: {error}", lines[-1] if lines else 0)],
             "stopped": True,
         }
+    try:
+        found, compared = look_over(module, asked)
+        return {"findings": found, "overrides": compared, "true": ask(asked["questions"], module, root)}
+    except BaseException as error:  # noqa: BLE001 - what a module holds may answer any question by raising
+        return {"findings": [], "broke": f"the probe cannot look into {name}: {type(error).__name__}"}
+
+
+def look_over(module: object, asked: dict[str, Any]) -> tuple[list[dict[str, Any]], _Compared]:
+    """What is wrong with the classes that a module declares, and how they differ from their bases."""
     found: list[dict[str, Any]] = []
     compared: _Compared = {}
-    for cls in list(vars(module).values()):
-        if isinstance(cls, type) and cls.__module__ == name:
-            narrowed, differences = look_at(cls, root)
+    for cls in list(getattr(module, "__dict__", {}).values()):
+        if is_class(cls) and cls.__module__ == asked["module"]:
+            narrowed, differences = look_at(cls, asked["root"])
             found += [*narrowed, *(abstract_left(cls) if cls.__name__ == asked["class"] else ())]
             compared.update(differences)
-    if not asked["is_test"] and not hasattr(module, asked["class"]):
-        found.append(finding("class-gone", f"after its import, {name} has no {asked['class']}"))
-    return {"findings": found, "overrides": compared, "true": ask(asked["questions"], module, root)}
+    if not asked["is_test"]:
+        found += class_there(module, asked["module"], asked["class"])
+    return found, compared
+
+
+def is_class(thing: object) -> bool:
+    """Whether a thing is a class, without asking the thing itself: a proxy may raise then, or lie."""
+    return issubclass(type(thing), type)
+
+
+def class_there(module: object, name: str, class_: str) -> list[dict[str, Any]]:
+    """Whether the name of the class leads to one; what a decorator made of it may be anything that can be called."""
+    there = getattr(module, "__dict__", {}).get(class_)
+    if there is None and not hasattr(module, class_):
+        return [finding("class-gone", f"after its import, {name} has no {class_}")]
+    if there is None:
+        there = getattr(module, class_)
+    if is_class(there) or callable(there):
+        return []
+    return [finding("class-gone", f"after its import, {name}.{class_} is no class, but {type(there).__name__}")]
 
 
 def main() -> None:
@@ -231,7 +261,8 @@ def main() -> None:
     sys.path[:] = [folder for folder in sys.path if Path(folder or ".").resolve() != here]
     asked = json.loads(sys.stdin.read())
     nonce = asked.pop("nonce")
-    output = os.dup(1)
+    # A module that closes the descriptors it sees first does not close this one.
+    output = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_THE_WAY)
     os.dup2(2, 1)
     answer = json.dumps(judge(asked))
     os.write(output, f"\n{nonce} {answer}\n".encode())

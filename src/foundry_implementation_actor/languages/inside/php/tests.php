@@ -5,7 +5,8 @@
  *
  * It reads a request (one JSON object) on stdin: `nonce`, `runner` (argv), `interpreter` (argv) and `path` of the
  * test file below the working directory. Its last line on stdout is the nonce and a JSON object: `listed` and
- * `report` (the two XML documents, empty where there is none), `code`, `signal` and `said` (the end of the output).
+ * `report` (the two XML documents, empty where there is none), `story` (TeamCity's lines), `code`, `signal`, `loads`
+ * (whether anything loads the app's classes) and `said` (the end of the output).
  * The nonce stays in this process, which never loads the body; so the body cannot answer in its place.
  */
 
@@ -27,35 +28,52 @@ function program(array $ask): array
     return str_contains($start, '<?php') ? [...$ask['interpreter'], ...PLAIN, ...$ask['runner']] : $ask['runner'];
 }
 
-/** The option that loads the app's autoloader, where neither the runner's arguments nor its configuration do. */
-function bootstrap(array $runner): array
+/** Whether the runner's arguments or its configuration say how the app's classes are loaded. */
+function is_configured(array $runner): bool
 {
-    if (preg_grep('/^(--bootstrap|--configuration|--no-configuration|-c)\b/', $runner) !== [] || !is_file('vendor/autoload.php')) {
-        return [];
+    if (preg_grep('/^(--bootstrap|--configuration|--no-configuration|-c)\b/', $runner) !== []) {
+        return true;
     }
     foreach (array_filter(CONFIGURATIONS, 'is_file') as $file) {
         if (preg_match('/<phpunit\b[^>]*\bbootstrap\s*=/', (string) file_get_contents($file)) === 1) {
-            return [];
+            return true;
         }
     }
 
-    return ['--bootstrap', 'vendor/autoload.php'];
+    return false;
 }
 
-/** Starts a program whose output goes to a file. */
-function start(array $argv, string $output): mixed
+/**
+ * Starts a program whose output goes to a file. What it writes to descriptors 3 and 4 comes through pipes: they have
+ * no name that could be written over, and nothing can take back what went in.
+ */
+function start(array $argv, string $output): array
 {
-    return proc_open($argv, [['file', '/dev/null', 'r'], ['file', $output, 'w'], ['file', $output, 'a']], $pipes);
-}
-
-/** Waits for a program: its exit code and the signal that ended it, 0 when none did. */
-function wait(mixed $process): array
-{
-    while (($status = proc_get_status($process))['running']) {
-        usleep(2000);
+    $streams = [['file', '/dev/null', 'r'], ['file', $output, 'w'], ['file', $output, 'a'], ['pipe', 'w'], ['pipe', 'w']];
+    $process = proc_open($argv, $streams, $pipes);
+    foreach ($pipes as $pipe) {
+        stream_set_blocking($pipe, false);
     }
 
-    return [$status['exitcode'], $status['signaled'] ? $status['termsig'] : 0];
+    return [$process, $pipes];
+}
+
+/** Waits for a program: its exit code, the signal that ended it (0 when none did), and what came through its pipes. */
+function wait(array $started): array
+{
+    [$process, $pipes] = $started;
+    $texts = [3 => '', 4 => ''];
+    do {
+        $status = proc_get_status($process);
+        foreach ($pipes as $number => $pipe) {
+            $texts[$number] .= stream_get_contents($pipe);
+        }
+        if ($status['running']) {
+            usleep(2000);
+        }
+    } while ($status['running']);
+
+    return [$status['exitcode'], $status['signaled'] ? $status['termsig'] : 0, ...$texts];
 }
 
 /** What stands in a file, or the end of it; empty when there is none. */
@@ -70,12 +88,17 @@ $ask = json_decode((string) stream_get_contents(STDIN), true);
 fclose(STDIN);
 $folder = sys_get_temp_dir().'/tests-'.bin2hex(random_bytes(16));
 mkdir($folder, 0700);
-$run = [...program($ask), '--do-not-cache-result', '--colors=never', '--no-coverage', ...bootstrap($ask['runner'])];
-$listing = start([...$run, '--list-tests-xml', "$folder/listed.xml", $ask['path']], "$folder/listing");
-$running = start([...$run, '--log-junit', "$folder/report.xml", $ask['path']], "$folder/running");
-[$code, $signal] = wait($running);
-wait($listing);
-$answer = ['listed' => text("$folder/listed.xml"), 'report' => text("$folder/report.xml"), 'code' => $code, 'signal' => $signal];
+$configured = is_configured($ask['runner']);
+$autoloads = is_file('vendor/autoload.php');
+$bootstrap = $autoloads && !$configured ? ['--bootstrap', 'vendor/autoload.php'] : [];
+$run = [...program($ask), '--do-not-cache-result', '--colors=never', '--no-coverage', ...$bootstrap];
+$listing = start([...$run, '--list-tests-xml', 'php://fd/3', $ask['path']], "$folder/listing");
+$logs = ['--log-junit', 'php://fd/3', '--log-teamcity', 'php://fd/4'];
+$running = start([...$run, ...$logs, $ask['path']], "$folder/running");
+[$code, $signal, $report, $story] = wait($running);
+[, , $listed] = wait($listing);
+$answer = ['listed' => $listed, 'report' => $report, 'story' => $story, 'code' => $code, 'signal' => $signal];
+$answer['loads'] = $autoloads || $configured;
 $answer['said'] = text("$folder/running", TAIL);
 array_map('unlink', glob("$folder/*") ?: []);
 rmdir($folder);

@@ -15,7 +15,8 @@ import os
 import sys
 import types
 import unittest
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ _LONGEST = 1_500
 _INSTALLED = ("site-packages", "dist-packages")
 # A body that closes the descriptors it sees first does not close this one.
 _OUT_OF_THE_WAY = 200
+_RUNNING = ("_pytest", "pluggy", "unittest")
 _SAYS_SO = ("skip", "xfail")
 _CONTROL = "a control that has to fail"
 _ASYNC = "async def functions are not natively supported"
@@ -57,6 +59,10 @@ class Report:
         self._kinds: dict[str, dict[str, str]] = {}
         self._write("hello")
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self) -> None:
+        self.joined = True
+
     def pytest_collectstart(self) -> None:
         self._began = True
 
@@ -72,7 +78,7 @@ class Report:
         self._deselected += len(items)
 
     @pytest.hookimpl(hookwrapper=True, trylast=True)
-    def pytest_make_collect_report(self, collector: Any) -> Iterator[None]:
+    def pytest_make_collect_report(self, collector: Any) -> Generator[None, Any, None]:
         """Note whether it was the body that skipped a whole file, or the host that lacks a module of the test's."""
         outcome = yield
         report = outcome.get_result()
@@ -93,7 +99,7 @@ class Report:
             self._note("skipped", report)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(self, item: Any, call: Any) -> Iterator[None]:
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
         """Note who skipped, and what only this host lacks; before pytest makes other exceptions of them."""
         raised = [*(getattr(item, "_excinfo", None) or ()), *filter(None, (call.excinfo,))]
         outcome = yield
@@ -136,13 +142,17 @@ class Report:
         # What a body could ask of it is what it could ask of its own test.
         exec(compile(text, str(beside.path), "exec"), names)  # noqa: S102
         # Below the session it has no marks and no fixtures of the test's.
-        item = pytest.Function.from_parent(beside.session, name=beside.name, callobj=names["control"])
-        item._nodeid = beside.nodeid
+        item: Any = pytest.Function.from_parent(beside.session, name=beside.name, callobj=names["control"])
+        item._nodeid = beside.nodeid  # noqa: SLF001 - a node below the session takes no other
         item.stash[caplog_records_key] = {}
         sink = type(self)("", -1, self._place)
         sink.pytest_runtest_logreport(call_and_report(item, "call", log=False))
-        if sink._kinds or not any(_CONTROL in text for _, _, text in sink._failures):
+        if not sink.heard(_CONTROL):
             self._tampered = beside.nodeid
+
+    def heard(self, fault: str) -> bool:
+        """Whether a failure was reported with these words, and nothing else was."""
+        return not self._kinds and any(fault in text for _, _, text in self._failures)
 
     def _changed(self) -> str:
         """A function of what runs and reports tests that the app's code has put in its place; empty when none."""
@@ -200,8 +210,8 @@ class Place:
     """
 
     def __init__(self, root: str, tests: str) -> None:
-        self._root = os.path.join(root, "")
-        self._tests = os.path.join(root, tests, "") if tests else ""
+        self._root = f"{root}/"
+        self._tests = f"{root}/{tests}/" if tests else ""
 
     def is_tests_own(self, frames: list[tuple[str, int]]) -> bool:
         """Whether a traceback leads through none of the app's code but its tests."""
@@ -220,15 +230,16 @@ class Place:
             if self.is_apps(file):
                 return f"{file.removeprefix(self._root)}:{line}"
         outer = [(file, line) for file, line in frames if not _is_pytests(file)]
-        if outer and outer[-1][0].startswith(self._root) and not _is_installed(outer[-1][0]) and not _says_so(*outer[-1]):
-            return f"{outer[-1][0].removeprefix(self._root)}:{outer[-1][1]}, where no test asks for it"
+        file, line = outer[-1] if outer else ("", 0)
+        if file.startswith(self._root) and not _is_installed(file) and not _says_so(file, line):
+            return f"{file.removeprefix(self._root)}:{line}, where no test asks for it"
         return ""
 
     def is_apps(self, file: str) -> bool:
         """Whether a file is the app's and no test."""
         if not file.startswith(self._root) or _is_installed(file):
             return False
-        name = os.path.basename(file)
+        name = Path(file).name
         test = name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py")
         return not (file.startswith(self._tests) if self._tests else test) and name != "conftest.py"
 
@@ -246,14 +257,13 @@ def _is_installed(file: str) -> bool:
 
 def _is_pytests(file: str) -> bool:
     """Whether a file belongs to what runs the tests."""
-    return any(f"{os.sep}{package}{os.sep}" in file for package in ("_pytest", "pluggy", "unittest")) or file == __file__
+    return any(f"{os.sep}{package}{os.sep}" in file for package in _RUNNING) or file == __file__
 
 
 def _says_so(file: str, line: int) -> bool:
     """Whether a line of a test names what it does; a frame may bear the name of a file that it is not from."""
     try:
-        with open(file, "rb") as text:
-            lines = text.read().lower().splitlines()
+        lines = Path(file).read_bytes().lower().splitlines()
     except OSError:
         return False
     return 0 < line <= len(lines) and any(word.encode() in lines[line - 1] for word in _SAYS_SO)
@@ -271,12 +281,12 @@ def _frames(error: BaseException) -> list[tuple[str, int]]:
 
 if "PYTEST_XDIST_WORKER" not in os.environ and not sys.stdin.isatty():
     _word, _, _tests = sys.stdin.readline().strip().partition(" ")
-    _report = Report(_word, fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_THE_WAY), Place(os.getcwd(), _tests))
+    _output = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_THE_WAY)
+    _report = Report(_word, _output, Place(str(Path.cwd()), _tests))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(config: Any) -> None:
-        """Join the session, which is this one process: tests spread over others are reported by no control."""
-        _report.joined = True
+        """Join the session, and keep it in this one process: what runs in others is under no control."""
         for option, value in (("dist", "no"), ("numprocesses", None), ("tx", [])):
             if hasattr(config.option, option):
                 setattr(config.option, option, value)
@@ -284,7 +294,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ and not sys.stdin.isatty():
         sys.modules.pop(__name__, None)
 
     def pytest_internalerror(excinfo: Any) -> None:
-        """Report that another plugin broke the session before this one could join it."""
+        """Report that another plugin broke the session before it started, which then has no end either."""
         if not _report.joined:
             _report.pytest_internalerror(excinfo)
             _report.pytest_sessionfinish(3)

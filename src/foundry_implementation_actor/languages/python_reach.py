@@ -1,0 +1,72 @@
+"""Where a Python body reaches for what runs its tests: a body that does can answer in their place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from foundry_implementation_actor.domain.unit import Candidate
+from foundry_implementation_actor.domain.verdict import Finding
+
+_RUNNING = frozenset({"pytest", "_pytest", "unittest", "pluggy", "foundry_gate_report"})
+_LOADS = frozenset({"import_module", "__import__", "find_spec", "reload"})
+_CALLERS = frozenset({"f_globals", "f_builtins"})
+
+
+def reaches(candidate: Candidate, tree: ast.Module, before: ast.Module | None) -> list[Finding]:
+    """The places where a body that is no test reaches for the test runner, and did not before.
+
+    Args:
+        candidate: the body; a test may use its runner.
+        tree: of its content.
+        before: the tree of its original, None when that is not Python.
+    """
+    if candidate.place.is_test:
+        return []
+    known = {message for _, message in _places(before)} if before else set()
+    found = [(line, message) for line, message in _places(tree) if message not in known]
+    return [Finding("reaches-tests", f"{candidate.place.path}:{line}", message) for line, message in found]
+
+
+def _places(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        for name in _names(node):
+            if name.partition(".")[0] in _RUNNING:
+                message = f"uses {name}, which runs tests; only a test may, so take it out or move it into the test"
+                yield getattr(node, "lineno", 1), message
+        if _writes_to_caller(node):
+            yield getattr(node, "lineno", 1), "writes into the names of its caller"
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """The modules that a node imports or looks up among those that are loaded."""
+    match node:
+        case ast.Import(names=names):
+            yield from (alias.name for alias in names)
+        case ast.ImportFrom(module=str(module), level=0):
+            yield module
+        case ast.Call(func=func, args=[ast.Constant(value=str(name)), *_]) if _loads(func):
+            yield name
+        case ast.Subscript(value=value, slice=ast.Constant(value=str(name))) if _is_modules(value):
+            yield name
+        case ast.Compare(left=ast.Constant(value=str(name)), comparators=[value]) if _is_modules(value):
+            yield name
+
+
+def _loads(func: ast.expr) -> bool:
+    """Whether a call gives a module for its name: an import, or a look among the loaded ones."""
+    match func:
+        case ast.Name(id=name):
+            return name in _LOADS
+        case ast.Attribute(value=value, attr=attr):
+            return attr in _LOADS or _is_modules(value)
+    return False
+
+
+def _is_modules(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute | ast.Name) and getattr(node, "attr", getattr(node, "id", "")) == "modules"
+
+
+def _writes_to_caller(node: ast.AST) -> bool:
+    targets = getattr(node, "targets", ()) if isinstance(node, ast.Assign | ast.Delete) else ()
+    return any(isinstance(one, ast.Attribute) and one.attr in _CALLERS for t in targets for one in ast.walk(t))
