@@ -147,6 +147,12 @@ def test_the_state_directory_follows_the_xdg_rules(tmp_path: Path) -> None:
     assert Settings.from_env({**home, "ACTOR_STATE": "state"}).state == Path.cwd() / "state"
 
 
+@pytest.mark.parametrize("name", ["HOME", "XDG_STATE_HOME"])
+def test_a_state_folder_that_is_not_set_is_held_to_what_one_that_is_set_is(name: str) -> None:
+    with pytest.raises(SettingsError, match=rf"{name} must be one line of text.*set ACTOR_STATE"):
+        Settings.from_env({"HOME": "/home/someone", name: "/a\nb"})
+
+
 def test_settings_made_by_hand_have_a_state_directory_too(home: Path) -> None:
     assert Settings(max_turns=3).state == home / ".local/state/foundry-implementation-actor"
 

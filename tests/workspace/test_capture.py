@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from foundry_implementation_actor.domain.capability import Capability, Component
@@ -126,6 +126,7 @@ Step = tuple[Callable[[Path, str, str], None], str, str]
 STEPS = st.lists(st.tuples(st.sampled_from([put, remove, link, move, flip, keep_times]), PATHS, CONTENT), max_size=8)
 
 
+@example(steps=[(link, "b", ""), (link, "d", "")])
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(steps=STEPS)
 def test_any_sequence_of_changes_gives_the_tree_that_git_would_make(origin: Repo, steps: list[Step]) -> None:

@@ -17,7 +17,8 @@ Unholdable = tuple[str, str]
 """A path that no commit can hold, and why."""
 
 _RULES = {".gitignore", ".gitattributes"}
-_SYSTEM_ERRORS = {os.strerror(number) for number in errno.errorcode}
+# Without "too many levels of symbolic links": nothing lies behind a circle, and its links are listed themselves.
+_SYSTEM_ERRORS = {os.strerror(number) for number in errno.errorcode if number != errno.ELOOP}
 _UNREAD = re.compile(r"(?P<path>.*): (?P<why>[^:]+)")
 # Git cuts its own warnings at 4,096 bytes, so the end of a long one is missing.
 _UNREAD_FOLDER = re.compile(r"warning: could not open directory '(?P<path>.*?)(?:/': (?P<why>[^:]+)|$)")
