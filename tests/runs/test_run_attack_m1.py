@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from papeete_actor_synchronous_messaging.engine import EngineError
 
+from foundry_implementation_actor.domain.error import ActorError
 from support.place import TOKEN, Place, shell, task, write
 from support.processes import ends
 from support.repos import SIDECAR
@@ -42,7 +42,7 @@ def test_a_session_that_turns_against_its_supervisor_leaves_nothing_and_hangs_no
     stray = tmp_path / "stray"
     lines = f"{SUPERVISOR} {STRAY.format(stray)} kill -{number} $SUP; {'sleep 600' if ending == 'hang' else ''}"
     engine = place.engine(write(NEW), shell(lines), {"say": "done"}, SESSION_TIMEOUT_S="2")
-    with contextlib.suppress(EngineError):  # it may come to its end, or be stopped at its limit
+    with contextlib.suppress(ActorError):  # it may come to its end, or be stopped at its limit
         place.ask(engine)
     assert ends(int(stray.read_text()), 0)
     assert not folders(place)
@@ -68,7 +68,7 @@ def test_a_fetch_that_turns_against_its_supervisor_leaves_nothing_and_hangs_noth
         fetch = json.dumps(["sh", "-c", f"{STRAY.format(stray)} kill -{number} $PPID; exec sleep 600"])
         entry = f"ground_in:\n  - {{name: n, answers: a, into: n.md, load: eager, fetch: {fetch}}}\n"
         with Place(tmp_path / number, sidecar=SIDECAR.replace("ground_in: []\n", entry)) as place:
-            with pytest.raises(EngineError, match="ground_in 'n'"):
+            with pytest.raises(ActorError, match="ground_in 'n'"):
                 place.run(write(NEW), settings={"FETCH_TIMEOUT_S": "1"})
             assert ends(int(stray.read_text()), 0)
             assert not folders(place)
@@ -80,7 +80,7 @@ def test_half_a_secret_of_a_fetch_is_told_to_nobody(tmp_path: Path) -> None:
         f"ground_in:\n  - {{name: n, answers: a, into: n.md, load: eager, fetch: {json.dumps(['sh', '-c', line])}}}\n"
     )
     with Place(tmp_path, sidecar=SIDECAR.replace("ground_in: []\n", entry)) as place:
-        with pytest.raises(EngineError, match="ended with exit code 1") as raised:
+        with pytest.raises(ActorError, match="ended with exit code 1") as raised:
             place.run(write(NEW))
         assert TOKEN[-8:] not in str(raised.value) + str(place.records)
         assert "yyy" in str(raised.value)

@@ -146,7 +146,13 @@ class Report:
         item._nodeid = beside.nodeid  # noqa: SLF001 - a node below the session takes no other
         item.stash[caplog_records_key] = {}
         sink = type(self)("", -1, self._place)
-        sink.pytest_runtest_logreport(call_and_report(item, "call", log=False))
+        option = beside.config.option
+        # pytest's own form of a traceback parses the whole test file, each time.
+        style, option.tbstyle = option.tbstyle, "native"
+        try:
+            sink.pytest_runtest_logreport(call_and_report(item, "call", log=False))
+        finally:
+            option.tbstyle = style
         if not sink.heard(_CONTROL):
             self._tampered = beside.nodeid
 
