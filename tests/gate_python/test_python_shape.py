@@ -181,7 +181,6 @@ def test_a_scaffold_is_told_from_a_body(body: str, *, scaffold: bool) -> None:
     [
         "import pytest",
         "from _pytest import python",
-        "from unittest import mock",
         "import sys; sys.modules['pytest']",
         "import sys; 'pytest' in sys.modules",
         "import importlib; importlib.import_module('_pytest.runner')",

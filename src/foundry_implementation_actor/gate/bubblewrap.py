@@ -147,8 +147,16 @@ def needed(app: App, command: Command) -> list[str]:
     wanted |= _of_programs(app, command) | _linked_to(app)
     for value in command.env.values():
         wanted.update(word for word in value.split(os.pathsep) if word.startswith(below))
+    wanted |= set(map(os.path.realpath, wanted))
+    homes = _homes(app.root)
     kept = sorted(folder for folder in wanted if folder.startswith(below) and Path(folder).exists())
-    return [folder for folder in kept if not any(Path(home).is_relative_to(folder) for home in _homes(app.root))]
+    kept = [folder for folder in kept if not any(Path(home).is_relative_to(folder) for home in homes)]
+    # Nothing can be bound over a link; one that is seen already leads to what is bound at its real place.
+    return [folder for folder in kept if os.path.realpath(folder) == folder or not _is_below(folder, kept)]
+
+
+def _is_below(folder: str, others: Iterable[str]) -> bool:
+    return any(folder.startswith(f"{other}/") for other in others)
 
 
 def _homes(root: Path) -> list[str]:
@@ -168,7 +176,9 @@ def _of_programs(app: App, command: Command) -> set[str]:
         for place in {named, Path(os.path.realpath(named))}:
             if place.is_absolute() and place.exists():
                 prefix = place.parents[min(1, len(place.parents) - 1)]
-                shared = str(prefix) in {f"{home}{below}" for home in _homes(app.root) for below in ("", "/.local")}
+                shared = any(
+                    Path(home) / ".local" == prefix or Path(home).is_relative_to(prefix) for home in _homes(app.root)
+                )
                 found.add(str(place.parent if shared or len(place.parts) <= 3 else prefix))
     return found
 

@@ -35,7 +35,7 @@ class Tests:
     `fault` says why the run as a whole cannot stand although no test said no: it hung, ended early,
     left no report. `failures` are the tests and set-ups that said no. `passed` counts tests that
     passed and were expected to. `said` is one line about what was skipped and the like. `asked` names
-    the tests that passed or failed, `unasked` those that were skipped or that the host cannot ask.
+    the tests that passed, `unasked` those that were skipped or that the host cannot ask.
     """
 
     collected: int = 0
