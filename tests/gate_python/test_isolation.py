@@ -143,6 +143,18 @@ def test_an_app_that_is_its_users_home_is_not_hidden(house: PythonHouse, monkeyp
         assert run(shell(house, f"cat {SERVICE}")).stdout == BODY
 
 
+def test_an_environment_that_is_a_link_is_seen_where_it_is_and_where_it_leads(
+    house: PythonHouse, tmp_path: Path
+) -> None:
+    (tmp_path / "environments" / "one" / "bin").mkdir(parents=True)
+    (tmp_path / "environments" / "one" / "bin" / "python").symlink_to(sys.executable)
+    (house.root / ".venv").symlink_to(tmp_path / "environments" / "one")
+    house.app = replace(house.app, interpreter=(str(house.root / ".venv" / "bin" / "python"),))
+    with candidate(house) as run:
+        done = run(Command((*house.app.interpreter, "-c", "print('up')"), house.root, {"PATH": os.defpath}, 20))
+    assert (done.text, done.errors) == ("up\n", "")
+
+
 def test_shared_memory_is_bounded_and_devices_are_no_place_to_write(house: PythonHouse) -> None:
     text = """
         import os
