@@ -12,6 +12,7 @@ from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.unit import Target
 from foundry_implementation_actor.gate.house import House
 from foundry_implementation_actor.gate.tree import MAX_BYTES, MAX_DEPTH, Look
+from foundry_implementation_actor.system.files import remove_tree
 
 
 def test_a_file_that_is_a_link_is_not_looked_at(tmp_path: Path) -> None:
@@ -97,7 +98,10 @@ def test_folders_in_folders_without_end_are_left_at_some_depth(tmp_path: Path) -
         os.close(descriptor)
         descriptor = inner
     os.close(descriptor)
-    assert found(house, "orders.OrderService")
+    try:
+        assert found(house, "orders.OrderService")
+    finally:
+        remove_tree(tmp_path)  # deeper than pytest's own clean-up can go
 
 
 def test_a_folder_that_cannot_be_opened_ends_the_search(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from trees import PYTHON, app, found, missing, write
 
 from foundry_implementation_actor.domain.error import ConfigError
 from foundry_implementation_actor.gate.house import House
-from foundry_implementation_actor.gate.settings import HOUSES, MAX_BYTES, read_settings
+from foundry_implementation_actor.gate.settings import HOUSES, MAX_BYTES
+from foundry_implementation_actor.gate.settings_file import read_settings
 
 WHOLE = """\
 language: python
@@ -251,9 +252,9 @@ LIKE_SETTINGS = st.lists(st.sampled_from([text for text, _ in BROKEN] + WHOLE.sp
 def test_any_text_is_settings_or_a_clear_error(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     root = tmp_path_factory.getbasetemp() / "any"
     root.mkdir(exist_ok=True)
-    write(root, {"gate.yaml": text.encode("utf-8", "surrogatepass")})
+    content, source = text.encode("utf-8", "surrogatepass"), f"{root}/gate.yaml"
     try:
-        said = f"{root}/gate.yaml" if read_settings(root, HOUSES["python"]) else ""
+        said = source if read_settings(content, source, HOUSES["python"]) else ""
     except ConfigError as error:
         said = str(error)
     assert said.startswith(f"{root}/gate.yaml")

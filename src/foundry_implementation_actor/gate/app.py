@@ -12,7 +12,7 @@ from pathlib import Path
 from foundry_implementation_actor.domain.app import App
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.json_text import read_json
-from foundry_implementation_actor.gate.settings import FILE, HOUSES, MAX_BYTES, PHP, PYTHON, Settings, read_settings
+from foundry_implementation_actor.gate.settings import FILE, HOUSES, MAX_BYTES, PHP, PYTHON, Settings
 from foundry_implementation_actor.gate.tree import is_there
 from foundry_implementation_actor.system.files import read_below
 
@@ -59,10 +59,20 @@ def settings_of(root: Path) -> Settings:
         ConfigError: `gate.yaml` has faults, or the app's language is not to be told without one.
     """
     language = _language(root)
-    settings = read_settings(root, HOUSES[language] if language else None)
+    settings = _settings(root, HOUSES[language] if language else None)
     if settings.language == PHP:
         return replace(settings, namespaces=_first(settings.namespaces, _composed(root), _PHP_HOUSE))
     return settings
+
+
+def _settings(root: Path, house: Settings | None) -> Settings:
+    content = read_below(root, FILE, MAX_BYTES + 1)
+    if content is None and house:
+        return house
+    # Start-up counts, and most apps have no such file: the reader of YAML waits for one.
+    from foundry_implementation_actor.gate.settings_file import read_settings  # noqa: PLC0415
+
+    return read_settings(content or b"", str(root / FILE), house)
 
 
 def _first(*tables: Mapping[str, str]) -> dict[str, str]:
