@@ -19,6 +19,7 @@ from foundry_implementation_actor.actor.variables import (
     address,
     choice,
     count,
+    hosts,
     location,
     plain,
     refused,
@@ -31,6 +32,7 @@ from foundry_implementation_actor.actor.variables import (
 from foundry_implementation_actor.domain.document import Wrong
 from foundry_implementation_actor.domain.error import SettingsError
 from foundry_implementation_actor.domain.run import Budget, Door
+from foundry_implementation_actor.session.allowed import Allowed
 
 _DAY = 24 * 60 * 60
 _UNSET = Path()
@@ -80,6 +82,19 @@ class Settings:
         "what works: claude-code or scripted",
     )
     session_script: Path | None = _setting("SESSION_SCRIPT", None, location, "file of the scripted engine")  # noqa: RUF009 - declares a field
+    sandbox: str = _setting(
+        "SANDBOX",
+        "auto",
+        choice("auto", "bubblewrap", "landlock", "none"),
+        "what holds a session: auto takes the strongest that works here",
+    )
+    session_hosts: Allowed = _setting(  # noqa: RUF009 - declares a field
+        "SESSION_HOSTS",
+        Allowed(),
+        hosts,
+        "further hosts that a session may reach, as `host` or `host:port`; * opens all",
+        shown="the model's host",
+    )
     images: bool = _setting("IMAGES", True, switch, "off: no image is built or pushed", shown="on")
     image_registry: str = _setting("IMAGE_REGISTRY", "", registry, "registry that images go to, without a scheme")
     buildkit_host: str = _setting("BUILDKIT_HOST", "", plain, "address of the BuildKit daemon")

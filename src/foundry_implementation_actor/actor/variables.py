@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from foundry_implementation_actor.domain.document import Wrong
+from foundry_implementation_actor.session.allowed import Allowed
 
 Read = Callable[[str], Any]
 
@@ -70,6 +71,12 @@ def switch(text: str) -> bool | None:
     """`on` or `off`; empty means that nothing was chosen."""
     word = choice("on", "off")(text)
     return None if word is None else word == "on"
+
+
+def hosts(text: str) -> Allowed | None:
+    """A comma list of hosts; empty means that none is given."""
+    line = plain(text)
+    return Allowed.read(line) if line else None
 
 
 def plain(text: str) -> str | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from functools import cache
 
+from foundry_implementation_actor.actor.holding import enclosure, session_credentials
 from foundry_implementation_actor.actor.script_file import script_in
 from foundry_implementation_actor.actor.settings import Settings
 from foundry_implementation_actor.delivery.images.buildctl import Buildctl
@@ -59,8 +61,9 @@ def workshop(
         clone_timeout_s=settings.clone_timeout_s,
         environment=environment,
         fetcher=Fetcher(tools, settings.fetch_timeout_s, stop),
-        credentials={**settings.model_environment(), **_open_proxies(settings)},
+        credentials=session_credentials(settings),
         builder=_builder(settings),
+        enclosure=cache(lambda: enclosure(settings)),
         engine_lacks=lambda: tuple(_engine_lacks(settings, claude_bin)),
         finds_secret=finder(settings.secrets()),
         journal=Journal(sink, redactor(settings.secrets())),
@@ -95,8 +98,3 @@ def _engine_lacks(settings: Settings, claude_bin: str) -> Iterator[ActorError]:
     if not settings.model_credential:
         hint = "set CLAUDE_CODE_OAUTH_TOKEN (from: claude setup-token), or ANTHROPIC_API_KEY to be billed by use"
         yield ActorError(Code.UNFIT, "there is no login for the model", hint=hint)
-
-
-def _open_proxies(settings: Settings) -> dict[str, str]:
-    """What a session needs of the site's network, without any address that holds a password."""
-    return {name: value for name, value in settings.passed_on.items() if "@" not in value}

@@ -112,6 +112,7 @@ def _environment(order: SessionOrder, secret_fd: int | None) -> dict[str, str]:
         passed[_BY_DESCRIPTOR[_secret_name(order)]] = str(secret_fd)
     return {
         **_QUIET,
+        **order.surroundings,
         "HOME": str(order.home),
         "TMPDIR": str(order.temporary),
         "CLAUDE_CODE_TMPDIR": str(order.temporary),

@@ -25,6 +25,7 @@ class SessionOrder:
     `prompt` travels on stdin and may be long. `tree` is where the session works, `home` and
     `temporary` are directories of its own. `turns` is the budget that the engine is told.
     `credentials` are the model's variables and nothing else. `path` is the session's PATH.
+    `surroundings` are variables that tell it of its sandbox: its proxy and its caches.
     """
 
     door: Door
@@ -37,6 +38,7 @@ class SessionOrder:
     turns: int
     path: str
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    surroundings: Mapping[str, str] = field(default_factory=dict)
     remediation: bool = False
 
 

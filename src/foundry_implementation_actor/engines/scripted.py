@@ -48,6 +48,7 @@ class Scripted:
             argv=(sys.executable, "-I", "-S", _PLAYER),
             cwd=order.tree,
             env={
+                **order.surroundings,
                 "HOME": str(order.home), "TMPDIR": str(order.temporary), "PATH": order.path,
                 "LANG": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0",
             },

@@ -16,11 +16,13 @@ from foundry_implementation_actor.engines.port import Engine, SessionOrder
 from foundry_implementation_actor.judges.boundary import ChangeLimits
 from foundry_implementation_actor.session.budget import explain
 from foundry_implementation_actor.session.drive import drive
+from foundry_implementation_actor.session.enclosure import Enclosure, Places
 from foundry_implementation_actor.system.git import Git, Remote
 from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.system.process import Stop
 from foundry_implementation_actor.workspace.checkout import Checkout
 from foundry_implementation_actor.workspace.grounding import Fetcher
+from foundry_implementation_actor.workspace.roots import open_roots
 
 _RIGHT_HOLDS_S = 600.0
 
@@ -49,6 +51,7 @@ class Workshop:
     """One actor's means.
 
     `environment` is what git and builders get of the host; `builder` is None when images are off;
+    `enclosure` finds how sessions are held on this host, and raises UNFIT when they cannot be;
     `engine_lacks` gives what sessions cannot be started without; `finds_secret` says
     whether bytes hold a secret of the actor; `version` is this package's own.
     """
@@ -64,6 +67,7 @@ class Workshop:
     fetcher: Fetcher
     credentials: Mapping[str, str] = field(repr=False)
     builder: Builder | None
+    enclosure: Callable[[], Enclosure]
     engine_lacks: Callable[[], Sequence[ActorError]]
     finds_secret: Callable[[bytes], bool]
     journal: Journal
@@ -87,14 +91,21 @@ class Workshop:
         Raises:
             ActorError: UNFIT with the first thing that is missing.
         """
-        for missing in self.engine_lacks():
+        for missing in (*self.engine_lacks(), *self._sandbox_lacks()):
             raise missing
 
     def lacks(self) -> Iterator[ActorError]:
         """Everything that this host lacks for a run, as the run itself would say it."""
         yield from self.engine_lacks()
+        yield from self._sandbox_lacks()
         if self.builder is not None:
             yield from self.builder.lacks()
+
+    def _sandbox_lacks(self) -> Iterator[ActorError]:
+        try:
+            self.enclosure()
+        except ActorError as error:
+            yield error
 
 
 def run_session(shop: Workshop, task: Task, checkout: Checkout, *, system: str, prompt: str) -> SessionEnd:
@@ -105,14 +116,22 @@ def run_session(shop: Workshop, task: Task, checkout: Checkout, *, system: str, 
             service; INTERRUPTED when the actor is stopping.
     """
     budget = shop.budgets[task.door]
-    order = SessionOrder(
-        door=task.door, task_id=task.task_id, system=system, prompt=prompt, tree=checkout.tree, home=checkout.home,
-        temporary=checkout.temporary, turns=budget.turns, path=shop.path, credentials=shop.credentials,
-        remediation=bool(task.remediation_context),
-    )  # fmt: skip
-    end = drive(shop.engine, order, budget, shop.journal, shop.stop)
+    with shop.enclosure().around(_places(shop, task.door, checkout), shop.journal) as held:
+        order = SessionOrder(
+            door=task.door, task_id=task.task_id, system=system, prompt=prompt, tree=checkout.tree, home=checkout.home,
+            temporary=checkout.temporary, turns=budget.turns, path=shop.path, credentials=shop.credentials,
+            surroundings=held.environment, remediation=bool(task.remediation_context),
+        )  # fmt: skip
+        end = drive(shop.engine, order, budget, shop.journal, shop.stop, start=held.started)
     if not end.finished:
         code = Code.INTERRUPTED if end.cause is Cause.STOPPED else Code.STOPPED
         said, hint = explain(task.door, budget, end)
         raise ActorError(code, shop.journal.redact(said), hint=hint)
     return end
+
+
+def _places(shop: Workshop, door: Door, checkout: Checkout) -> Places:
+    """An implementing session may change the roots, scratch and its own git directory; an assessing one nothing."""
+    own = (*shop.capability.writes_only_under, *shop.capability.scratch)
+    writable = (*open_roots(checkout.tree, own), checkout.git) if door is Door.IMPLEMENT else ()
+    return Places(checkout.tree, writable, checkout.home, checkout.temporary, checkout.base.objects)

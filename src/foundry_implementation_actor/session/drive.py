@@ -5,15 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
+from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.domain.run import Budget, Cause, SessionEnd
 from foundry_implementation_actor.engines.port import OUTPUT_LIMIT, Engine, Other, Result, SessionOrder, StreamEvent
 from foundry_implementation_actor.session.tally import Tally
 from foundry_implementation_actor.session.transcript import Line, Lines, record
 from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.system.process import Child, Output, Stop, Stream
+
+Start = Callable[[Command, Stop | None], AbstractContextManager[Child]]
+"""Starts a session's program, in whatever holds it; leaving the context ends it and all that it started."""
 
 GRACE_S = 5.0
 """How long a session may take to exit once it has given its closing word, in seconds."""
@@ -26,6 +31,7 @@ def drive(
     journal: Journal,
     stop: Stop | None = None,
     *,
+    start: Start = Child,
     grace_s: float = GRACE_S,
     output_limit: int = OUTPUT_LIMIT,
 ) -> SessionEnd:
@@ -37,11 +43,12 @@ def drive(
     together, in bytes.
 
     Raises:
-        ActorError: UNFIT when the engine's program is not on the order's PATH, or cannot be given the order.
+        ActorError: UNFIT when the engine's program is not on the order's PATH, or cannot be given the order,
+            or what holds it cannot be set up.
     """
-    with _handed_over(engine.secret(order)) as secret_fd:
-        child = Child(engine.command(order, secret_fd), stop)
-    with child:
+    with contextlib.ExitStack() as around:
+        with _handed_over(engine.secret(order)) as secret_fd:
+            child = around.enter_context(start(engine.command(order, secret_fd), stop))
         end = _Watch(engine, budget, journal, grace_s, output_limit).until_end(child)
     if child.left:
         end = replace(end, cause=Cause.CRASHED, detail="a process that it started could not be ended")

@@ -56,6 +56,11 @@ class Checkout:
         return self.folder / "tree"
 
     @property
+    def git(self) -> Path:
+        """The session's own git directory, which nothing reads back."""
+        return self.tree / ".git"
+
+    @property
     def home(self) -> Path:
         """The session's own HOME."""
         return self.folder / "home"
@@ -211,7 +216,7 @@ def _base(git: Git, tree: Path, mirror: Mirror, start: Start) -> Base:
 
 def _make_session_git(checkout: Checkout, mirror: Mirror, start: Start, capability: Capability) -> None:
     """The session's own `.git`: history to read, the task's branch checked out, nothing to push to."""
-    path = checkout.tree / ".git"
+    path = checkout.git
     head = f"ref: refs/heads/{start.branch}"
     make_git_dir(path, head, borrows=mirror.objects, packed_refs=packed(start.refs.tags))
     branch = path / "refs/heads" / start.branch

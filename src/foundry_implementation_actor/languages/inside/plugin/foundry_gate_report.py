@@ -51,7 +51,7 @@ class Report:
         self._began = False
         self._broke = ""
         self._tampered = ""
-        self._in_control = False
+        self._control: Any = None
         self._ended: set[str] = set()
         self._asked: set[str] = set()
         self._evasions: dict[str, str] = {}
@@ -125,33 +125,27 @@ class Report:
         elif report.when == "call":
             self._note("xpassed" if expected else "passed", report)
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: Any) -> None:
+        """Make the test's control, before its fixtures change what the process knows of the host."""
+        self._control = _control(item) if isinstance(item, pytest.Function) else None
+
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: Any) -> Iterator[None]:
         """After each test a control of the same name, which must be reported as failed."""
         yield
-        if isinstance(item, pytest.Function) and not self._in_control and not self._tampered:
-            self._in_control = True
-            try:
-                self._control(item)
-            finally:
-                self._in_control = False
+        control, self._control = self._control, None
+        if control is not None and not self._tampered:
+            self._ask(control, item)
 
-    def _control(self, beside: Any) -> None:
+    def _ask(self, control: Any, beside: Any) -> None:
         """Ask a test that fails by itself; the way of its report is the way of every other."""
-        names: dict[str, Any] = {}
-        text = f"def control():\n    raise AssertionError({_CONTROL!r})\n"
-        # What a body could ask of it is what it could ask of its own test.
-        exec(compile(text, str(beside.path), "exec"), names)  # noqa: S102
-        # Below the session it has no marks and no fixtures of the test's.
-        item: Any = pytest.Function.from_parent(beside.session, name=beside.name, callobj=names["control"])
-        item._nodeid = beside.nodeid  # noqa: SLF001 - a node below the session takes no other
-        item.stash[caplog_records_key] = {}
         sink = type(self)("", -1, self._place)
         option = beside.config.option
         # pytest's own form of a traceback parses the whole test file, each time.
         style, option.tbstyle = option.tbstyle, "native"
         try:
-            sink.pytest_runtest_logreport(call_and_report(item, "call", log=False))
+            sink.pytest_runtest_logreport(call_and_report(control, "call", log=False))
         finally:
             option.tbstyle = style
         if not sink.heard(_CONTROL):
@@ -206,6 +200,19 @@ class Report:
         if _ASYNC in str(error) and frames and all(_is_pytests(file) for file, _ in frames):
             return f"a plugin of pytest that is not installed: {_ASYNC}"
         return ""
+
+
+def _control(beside: Any) -> Any:
+    """A test that fails by itself and is called like another."""
+    names: dict[str, Any] = {}
+    text = f"def control():\n    raise AssertionError({_CONTROL!r})\n"
+    # What a body could ask of it is what it could ask of its own test.
+    exec(compile(text, str(beside.path), "exec"), names)  # noqa: S102
+    # Below the session it has no marks and no fixtures of the test's.
+    item: Any = pytest.Function.from_parent(beside.session, name=beside.name, callobj=names["control"])
+    item._nodeid = beside.nodeid  # noqa: SLF001 - a node below the session takes no other
+    item.stash[caplog_records_key] = {}
+    return item
 
 
 class Place:

@@ -1,0 +1,122 @@
+"""Heads and bodies of HTTP/1 on a connection: read piece by piece, each piece as it came."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import NamedTuple, Self
+
+from foundry_implementation_actor.session.egress_http import Body, Framing, RefusedError, chunk_size
+
+CHUNK = 65_536
+_FAREWELL_S = 1.0
+_FAREWELL_BYTES = 1024 * 1024
+
+
+class Connection(NamedTuple):
+    """Both directions of one connection."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    @classmethod
+    def of(cls, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Self:
+        """A connection of which `drain` means that the system has taken everything."""
+        writer.transport.set_write_buffer_limits(0)
+        return cls(reader, writer)
+
+    def end(self) -> None:
+        """Close it at once. What was drained arrives; a peer that reads nothing cannot keep it open."""
+        self.writer.transport.abort()
+
+
+async def read_head(reader: asyncio.StreamReader, most: int, first: bytes = b"") -> list[bytes]:
+    """The lines of a head of at most `most` bytes, without their ends; `first` was read of it already.
+
+    Raises:
+        RefusedError: it is too large or malformed.
+        EOFError: the connection ends before it.
+    """
+    lines: list[bytes] = []
+    size = 0
+    while line := await _line(reader, first):
+        lines.append(line)
+        first = b""
+        size += len(line) + 2
+        if size > most:
+            raise RefusedError(431, f"the head has more than {most:,} bytes")
+    if not lines:
+        raise RefusedError(400, "the head is empty")
+    return lines
+
+
+async def pieces(reader: asyncio.StreamReader, body: Body) -> AsyncIterator[bytes]:
+    """A body as it comes, its chunks' own lines included.
+
+    Raises:
+        RefusedError: it ends too early, or its chunks are malformed.
+    """
+    if body is Framing.TO_THE_END:
+        while chunk := await reader.read(CHUNK):
+            yield chunk
+    elif body is Framing.CHUNKED:
+        async for piece in _chunks(reader):
+            yield piece
+    else:
+        assert isinstance(body, int), "there is no third framing"
+        async for piece in _bytes(reader, body):
+            yield piece
+
+
+async def say_and_leave(client: Connection, content: bytes) -> None:
+    """Send the last word and take in what is still being sent, so that it gets to be read."""
+    with contextlib.suppress(OSError):
+        async with asyncio.timeout(_FAREWELL_S):
+            client.writer.write(content)
+            await client.writer.drain()
+            client.writer.write_eof()
+            left = _FAREWELL_BYTES
+            while left > 0 and (chunk := await client.reader.read(CHUNK)):
+                left -= len(chunk)
+
+
+async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    size = 1
+    while size:
+        line = await _line(reader)
+        size = chunk_size(line)
+        yield line + b"\r\n"
+        if size:
+            async for piece in _bytes(reader, size):
+                yield piece
+            if await _line(reader):
+                raise RefusedError(400, "a chunk is longer than it says")
+            yield b"\r\n"
+    while line := await _line(reader):
+        yield line + b"\r\n"
+    yield b"\r\n"
+
+
+async def _bytes(reader: asyncio.StreamReader, size: int) -> AsyncIterator[bytes]:
+    while size:
+        chunk = await reader.read(min(size, CHUNK))
+        if not chunk:
+            raise RefusedError(400, "the body ends too early")
+        size -= len(chunk)
+        yield chunk
+
+
+async def _line(reader: asyncio.StreamReader, first: bytes = b"") -> bytes:
+    """One line without its CRLF; `first` was read of it already."""
+    try:
+        line = first + (b"" if first == b"\n" else await reader.readuntil(b"\n"))
+    except asyncio.LimitOverrunError as error:
+        raise RefusedError(431, "a line of the head is too long") from error
+    except asyncio.IncompleteReadError as error:
+        if not error.partial and not first:
+            raise
+        raise RefusedError(400, "the head is cut off") from error
+    if not line.endswith(b"\r\n"):
+        raise RefusedError(400, "a line of the head does not end with CRLF")
+    return line[:-2]

@@ -1,0 +1,103 @@
+"""What stands around a session: the sandbox that holds it, and its one way out."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from foundry_implementation_actor.domain.command import Command
+from foundry_implementation_actor.sandbox.caches import cache_environment
+from foundry_implementation_actor.sandbox.doors import Door
+from foundry_implementation_actor.sandbox.port import Network, Sandbox, View
+from foundry_implementation_actor.session.allowed import Allowed
+from foundry_implementation_actor.session.egress import EgressProxy
+from foundry_implementation_actor.session.egress_route import Upstream
+from foundry_implementation_actor.system.journal import Journal
+from foundry_implementation_actor.system.process import Child, Stop
+
+_OPENS_WITHIN_S = 20.0
+# A session's own servers are reached directly; a name that stands for the actor's host is not among these.
+_OWN_LOOPBACK = "localhost,127.0.0.1,127.0.0.2,::1"
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places of one session: where it works, what of that it may change, and its own HOME and TMP.
+
+    `tree` is seen whole; `writable` are directories that are there. `borrowed` is what the tree's git
+    reads its objects from.
+    """
+
+    tree: Path
+    writable: tuple[Path, ...]
+    home: Path
+    temporary: Path
+    borrowed: Path
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """How an actor holds its sessions.
+
+    `hosts` are the hosts that a session may reach, the model's among them; `upstream` is how the actor
+    itself gets there. `hidden` are the actor's own places, such as its state.
+    """
+
+    sandbox: Sandbox
+    hosts: Allowed
+    upstream: Upstream
+    hidden: tuple[Path, ...]
+
+    @contextlib.contextmanager
+    def around(self, places: Places, journal: Journal) -> Iterator[Held]:
+        """Hold one session in these places; what the sandbox cannot hold is recorded as `sandbox`.
+
+        Raises:
+            ActorError: UNFIT when this host has no socket left for the way out.
+        """
+        journal.event("sandbox", sandbox=self.sandbox.name, gaps=[gap.name for gap in self.sandbox.gaps])
+        view = View(
+            places.writable, places.home, places.temporary, hidden=self.hidden, shown=(places.tree, places.borrowed)
+        )
+        if self.hosts.is_open:
+            yield Held(self.sandbox, replace(view, network=Network.OPEN), None)
+            return
+        with self.sandbox.doors() as doors, EgressProxy(self.hosts, journal, self.upstream) as proxy:
+            yield Held(self.sandbox, replace(view, network=Network.PROXIED, doors=doors), proxy)
+
+
+@dataclass(frozen=True)
+class Held:
+    """One session's enclosure, good for one program."""
+
+    sandbox: Sandbox
+    view: View
+    proxy: EgressProxy | None
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What the program is to be told: where its caches are, and how it gets out."""
+        told = cache_environment(self.view.home)
+        return told | _proxies(self.view.doors.proxy) if self.view.doors else told
+
+    @contextlib.contextmanager
+    def started(self, command: Command, stop: Stop | None) -> Iterator[Child]:
+        """The running program; when the context is left, nothing of it lives.
+
+        Raises:
+            ActorError: UNFIT when it cannot be started, or the sandbox cannot be set up.
+        """
+        with self.sandbox.confine(command, self.view) as confined:
+            child = Child(confined, stop)
+        with child:
+            if self.proxy is not None and self.view.doors is not None:
+                self.proxy.serve(self.view.doors.listeners(_OPENS_WITHIN_S).proxy)
+            yield child
+
+
+def _proxies(door: Door) -> dict[str, str]:
+    address = f"http://{door.address}:{door.port}"
+    ways = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), address)
+    return ways | {"NO_PROXY": _OWN_LOOPBACK, "no_proxy": _OWN_LOOPBACK}
