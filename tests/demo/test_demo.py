@@ -68,7 +68,7 @@ def test_the_demo_shows_a_question_a_refusal_and_a_pushed_branch_and_leaves_noth
     done = run(tmp)
     assert (done.returncode, done.stderr) == (0, "")
     for shown in (
-        "assess-task", '"feasible": true', "README.md: changed outside of the component roots (backend/, stub/)",
+        "assess-task", '"feasible": true', "backend/deployment/local/Dockerfile: is protected and was changed",
         "nothing was pushed: the forge has the branch main and no other", f'"branch": "{BRANCH}"',
         "+    return quantity - quantity // 3", "images are off", "All went as told, in ",
     ):  # fmt: skip

@@ -23,12 +23,14 @@ from foundry_implementation_actor.actor.fitness import (
     state_folder,
     temporary_folder,
 )
+from foundry_implementation_actor.actor.holding import enclosure
 from foundry_implementation_actor.actor.script_file import script_in
 from foundry_implementation_actor.actor.settings import PASSED_ON, Settings, wrong_in
 from foundry_implementation_actor.actor.variables import Variable
 from foundry_implementation_actor.definition import conformance
 from foundry_implementation_actor.delivery.images.buildctl import Buildctl
 from foundry_implementation_actor.domain.error import ActorError, ConfigError
+from foundry_implementation_actor.sandbox.none import NoSandbox
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
 from foundry_implementation_actor.sidecar.lint import lint
 from foundry_implementation_actor.sidecar.load import folder_of
@@ -49,8 +51,8 @@ def examine(environ: Mapping[str, str], folder: Path | None = None) -> list[Find
     """
     settings = readable_settings(environ)
     findings = [
-        *unusable(environ), python(), temporary_folder(), git(settings.path), containment(), serving(),
-        state_folder(settings.state), _forge(settings), *engine(settings), *_images(settings),
+        *unusable(environ), python(), temporary_folder(), git(settings.path), containment(), sandbox(settings),
+        serving(), state_folder(settings.state), _forge(settings), *engine(settings), *_images(settings),
     ]  # fmt: skip
     return findings if folder is None else [*findings, *_instance(folder, settings)]
 
@@ -76,6 +78,20 @@ def unusable(environ: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding(name, State.MISSING if seen.startswith("is not set") else State.WRONG, seen, write)
     if not wrong:
         yield Finding("settings", State.OK, "every variable that is set can be used")
+
+
+def sandbox(settings: Settings) -> Finding:
+    """What holds a session on this host, tried out."""
+    try:
+        held_by = enclosure(settings).sandbox
+    except ActorError as error:
+        return Finding("sandbox", State.MISSING, error.message, error.hint)
+    names = ", ".join(gap.name for gap in held_by.gaps)
+    if held_by.name == NoSandbox.name:
+        seen = "SANDBOX=none: a session may read, change and reach whatever the actor's user may"
+        return Finding("sandbox", State.WARNING, seen, "unset SANDBOX")
+    seen = f"{held_by.name} holds a session (tried out)"
+    return Finding("sandbox", State.OK, f"{seen}; it cannot hold here: {names}" if names else seen)
 
 
 def engine(settings: Settings) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ import click
 
 from foundry_implementation_actor.cli.main import PACKAGE
 from foundry_implementation_actor.cli.progress import told
-from foundry_implementation_actor.demo.actor import Record, Reply
+from foundry_implementation_actor.demo.actor import Record, Reply, sandbox_word
 from foundry_implementation_actor.demo.host import check_host
 from foundry_implementation_actor.demo.stage import Stage, set_up
 from foundry_implementation_actor.demo.story import Outcome, tell
@@ -49,8 +49,8 @@ def demo(engine: str, keep: Path | None, as_json: bool) -> int:
     """See the whole path on a small repository of its own.
 
     A git forge and the actor start on loopback. A peer asks both doors: whether
-    a task can be delivered, then for the task; the first attempt writes where it
-    may not and is refused, the second becomes a branch. Nothing stays behind.
+    a task can be delivered, then for the task; the first attempt reaches for what
+    is not its own and is refused, the second becomes a branch. Nothing stays behind.
     """
     # Ended by another program, the demo cleans up as it does for Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -167,6 +167,7 @@ def _again(stage: Stage, engine: str) -> str:
         "ACTOR_STATE": str(stage.folder / "state"),
         "SESSION_ENGINE": engine,
         "SESSION_SCRIPT": str(stage.script),
+        "SANDBOX": sandbox_word(os.environ),
         "IMAGES": "off",
     }
     program = PACKAGE if shutil.which(PACKAGE) else f"{shlex.quote(sys.executable)} -m foundry_implementation_actor.cli"

@@ -12,9 +12,13 @@ import click
 from foundry_implementation_actor.system.journal import Sink
 
 _SHOWN = 100
+_HELD = ("held by {sandbox}", "not held: a session may change and reach whatever the actor's user may")
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "session-tool": lambda record: f"{record.get('tool')} {record.get('input')}",
+    "session-tool-result": lambda record: f"error: {record.get('text')}" if record.get("is_error") else "",
     "session-text": lambda record: record.get("text", ""),
+    "sandbox": lambda record: _HELD[record["sandbox"] == "none"].format(**record),
+    "egress-refused": lambda record: f"did not reach {record['host']}:{record['port']}: not in SESSION_HOSTS",
     "continues": lambda record: f"continues from {record['branch']} at {record['commit'][:12]}",
     "already-delivered": lambda record: f"{record['branch']} already holds the answer to this request",
     "branch-pushed": lambda record: f"pushed {record['branch']} at {record['commit'][:12]}",
@@ -68,4 +72,4 @@ def _event(record: Mapping[str, Any]) -> str:
     if words is None:
         return ""
     text = " ".join(str(words(record)).split())
-    return click.style(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…", dim=True)
+    return click.style(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…", dim=True) if text else ""

@@ -17,6 +17,7 @@ from foundry_implementation_actor.actor.settings import PASSED_ON
 from foundry_implementation_actor.demo.stage import Stage
 from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.sandbox.choose import choose
 from foundry_implementation_actor.session.transcript import Lines
 from foundry_implementation_actor.system.process import Child, Stream
 
@@ -111,12 +112,23 @@ def settings_for(stage: Stage, engine: str, environ: Mapping[str, str]) -> dict[
         "HOST": _LOOPBACK,
         "ACTOR_STATE": str(stage.folder / "state"),
         "IMAGES": "off",
+        "SANDBOX": sandbox_word(environ),
     }
     if engine == "scripted":
         return settings | _SCRIPTED | {"SESSION_SCRIPT": str(stage.script)}
     given = {name: environ[name] for name in _MODEL if name in environ}
     around = ",".join(filter(None, (environ.get("NO_PROXY") or environ.get("no_proxy"), _LOOPBACK)))
     return settings | given | {"NO_PROXY": around, "no_proxy": around}
+
+
+def sandbox_word(environ: Mapping[str, str]) -> str:
+    """What holds the demo's sessions: what the user says, else what works here; its own script may go unheld."""
+    if environ.get("SANDBOX"):
+        return environ["SANDBOX"]
+    try:
+        return choose("auto").name
+    except ActorError:
+        return "none"
 
 
 def _post(port: int, door: str, envelope: Mapping[str, Any]) -> Reply:

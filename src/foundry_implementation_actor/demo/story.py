@@ -92,7 +92,7 @@ def _play(story: _Story, actor: RunningActor) -> None:
     else:
         story.audience.step("A refused attempt is left out")
         story.audience.tell(
-            "a write outside of the roots is staged with the scripted engine only; a model does its own"
+            "a session that reaches too far is staged with the scripted engine only; a model does its own"
         )
     story.stage.keep_task("again", task)
     story.accepted_attempt(actor, task)
@@ -137,10 +137,13 @@ class _Story:
 
     def refused_attempt(self, actor: RunningActor, task: Mapping[str, Any]) -> str:
         """Why the attempt was refused."""
-        with self._step("It asks implement-task; the session also writes outside of the components"):
+        with self._step("It asks implement-task; the session reaches for the README and a protected file"):
             reply = self._call(actor, Door.IMPLEMENT, task)
             refused = reply.status == 200 and reply.body["accepted"] is False
-            self._hold(refused and "README.md" in reply.body["because"], f"the write outside was not refused: {reply}")
+            self._hold(
+                refused and "Dockerfile: is protected" in reply.body["because"],
+                f"the change of a protected file was not refused: {reply}",
+            )
             branches = self.stage.branches()
             self._hold(branches == [MAIN], f"something was pushed: {', '.join(branches)}")
             self.audience.tell(f"nothing was pushed: the forge has the branch {MAIN} and no other")
