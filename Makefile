@@ -2,7 +2,7 @@
 # PYTHON names the interpreter that `.venv` is made from; JOBS the number of tests at once.
 BIN := .venv/bin
 JOBS ?= 2
-PATHS := $(wildcard src tests benchmarks)
+PATHS := $(wildcard src tests benchmarks examples)
 
 .PHONY: help demo test check lock clean setup
 
@@ -21,6 +21,7 @@ demo:
 test: setup
 	@sh scripts/setup-claude
 	@sh scripts/setup-php
+	@sh scripts/setup-images
 	@$(MAKE) --no-print-directory check; checks=$$?; \
 	[ $$checks = 0 ] || echo 'make test: the checks above did not pass; the tests run all the same'; \
 	$(BIN)/pytest -n $(JOBS) && exit $$checks

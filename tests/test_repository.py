@@ -53,7 +53,7 @@ def test_no_file_names_a_registry_or_a_place_on_one_machine(pattern: re.Pattern[
     assert places(pattern) == []
 
 
-@pytest.mark.parametrize("name", ["run", "dev"])
+@pytest.mark.parametrize("name", ["run", "dev", "image"])
 def test_every_requirement_is_pinned_to_hashes(name: str) -> None:
     lock = (ROOT / "requirements" / f"{name}.txt").read_text().replace("\\\n", " ")
     requirements = [line for line in lock.splitlines() if line.strip() and not line.lstrip().startswith("#")]
@@ -61,9 +61,10 @@ def test_every_requirement_is_pinned_to_hashes(name: str) -> None:
     assert [line for line in requirements if not re.match(r"[a-z0-9-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", line)] == []
 
 
-def test_whatever_runs_is_pinned_to_the_same_version_for_development() -> None:
-    run, dev = (_pins(name) for name in ("run", "dev"))
-    assert {name: dev.get(name) for name in run} == run
+@pytest.mark.parametrize("name", ["run", "image"])
+def test_whatever_runs_is_pinned_to_the_same_version_for_development(name: str) -> None:
+    pinned, dev = _pins(name), _pins("dev")
+    assert {package: dev.get(package) for package in pinned} == pinned
 
 
 def test_whatever_the_project_asks_for_is_pinned() -> None:
@@ -72,6 +73,12 @@ def test_whatever_the_project_asks_for_is_pinned() -> None:
     runs = [*project["dependencies"], *project["optional-dependencies"]["serve"], *groups["build"]]
     develops = [requirement for requirement in groups["dev"] if isinstance(requirement, str)]
     assert _names(runs) - _pins("run").keys() == set()
+    in_image = [
+        *project["dependencies"],
+        *project["optional-dependencies"]["serve"],
+        *project["optional-dependencies"]["gate"],
+    ]
+    assert _names(in_image) - _pins("image").keys() == set()
     assert _names(runs + develops) - _pins("dev").keys() == set()
 
 
@@ -106,7 +113,10 @@ def test_each_floor_imports_only_from_the_floors_below() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("script", ["scripts/setup", "scripts/setup-claude", "scripts/lock", ".ci/run"])
+SCRIPTS = [".ci/run", "examples/forge/make", *(f"scripts/{path.name}" for path in sorted((ROOT / "scripts").iterdir()))]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_can_be_run_and_parses(script: str) -> None:
     path = ROOT / script
     shell = path.read_text().splitlines()[0].removeprefix("#!").split()[-1].rpartition("/")[2]

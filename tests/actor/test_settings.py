@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,11 @@ DEFAULTS = {
     "CLONE_TIMEOUT_S": "120",
     "FETCH_TIMEOUT_S": "120",
     "SILENCE_TIMEOUT_S": "300",
+    "MAX_OUTPUT_BYTES": "268435456",
+    "MAX_DISK_BYTES": "4294967296",
+    "MAX_DISK_FILES": "500000",
+    "MAX_PROCESSES": "256",
+    "MAX_MEMORY_BYTES": "8589934592",
     "MAX_SESSIONS": "4",
     "MAX_CHANGED_FILES": "2000",
     "MAX_PATCH_BYTES": "33554432",
@@ -238,10 +244,35 @@ def test_the_engine_gets_the_contracts_keywords_and_the_settings() -> None:
 
 
 def test_each_door_has_its_own_budget_and_names_the_variables_that_raise_it() -> None:
-    settings = Settings.from_env({"SILENCE_TIMEOUT_S": "11"})
-    assert settings.budget(Door.IMPLEMENT) == Budget(
-        60, "MAX_TURNS", 1800, "SESSION_TIMEOUT_S", 11, "SILENCE_TIMEOUT_S"
-    )
-    assert settings.budget(Door.ASSESS) == Budget(
-        15, "ASSESS_MAX_TURNS", 600, "ASSESS_TIMEOUT_S", 11, "SILENCE_TIMEOUT_S"
-    )
+    numbers = {"OUTPUT_BYTES": 12, "DISK_BYTES": 13, "DISK_FILES": 14, "PROCESSES": 15, "MEMORY_BYTES": 16}
+    at_both = {f"MAX_{name}": str(value) for name, value in numbers.items()}
+    settings = Settings.from_env({"SILENCE_TIMEOUT_S": "11", "MAX_COST_USD": "2.5", **at_both})
+    budget = Budget(60, "MAX_TURNS", 1800, "SESSION_TIMEOUT_S", 11, "SILENCE_TIMEOUT_S", 2.5, 12, 13, 14, 15, 16)
+    assert settings.budget(Door.IMPLEMENT) == budget
+    own: dict[str, Any] = {
+        "turns": 15,
+        "turns_variable": "ASSESS_MAX_TURNS",
+        "clock_s": 600,
+        "clock_variable": "ASSESS_TIMEOUT_S",
+    }
+    assert settings.budget(Door.ASSESS) == replace(budget, **own)
+
+
+@pytest.mark.parametrize("value", ["0", "0.0", "-1", "1e3", "inf", "nan", ".5", "1,5", "$3", "9" * 30, "0.0000001"])
+def test_a_cost_that_is_no_positive_number_is_refused_naming_itself(value: str) -> None:
+    assert wrong(MAX_COST_USD=value).startswith("MAX_COST_USD must be a positive number of US dollars")
+
+
+def test_a_cost_is_a_decimal_number_and_without_one_there_is_no_limit() -> None:
+    given = Settings.from_env({"MAX_COST_USD": " 2.50 "})
+    assert (given.max_cost_usd, given.limits()["max_cost_usd"]) == (2.5, 2.5)
+    for unset in ({}, {"MAX_COST_USD": ""}):
+        settings = Settings.from_env(unset)
+        assert settings.budget(Door.IMPLEMENT).cost_usd == 0
+        assert "max_cost_usd" not in settings.limits()
+
+
+def test_work_that_is_not_pushed_is_kept_below_the_state_unless_elsewhere(tmp_path: Path) -> None:
+    state = {"ACTOR_STATE": str(tmp_path)}
+    assert Settings.from_env(state).artifacts == tmp_path / "artifacts"
+    assert Settings.from_env({**state, "RUN_ARTIFACTS": "/var/kept"}).artifacts == Path("/var/kept")

@@ -208,6 +208,17 @@ def login(host: Host, **given: str) -> Any:
     return host.found("model login")
 
 
+def test_what_a_session_may_cost_is_said_and_that_nothing_bounds_it(host: Host) -> None:
+    login(host, CLAUDE_CODE_OAUTH_TOKEN="plan-token")
+    assert host.found("cost limit")["state"] == "ok"
+    host.set(CLAUDE_CODE_OAUTH_TOKEN=None, ANTHROPIC_API_KEY="metered-key")
+    assert (host.found("cost limit")["state"], host.found("cost limit")["mend"]) == ("warning", "set MAX_COST_USD")
+    host.set(MAX_COST_USD="2.50")
+    assert host.found("cost limit")["seen"].startswith("2.5 US dollars a session")
+    host.set(MODEL_PRICES=str(host.place / "no-such-file"))
+    assert host.found("cost limit")["state"] == "wrong"
+
+
 def test_a_plans_token_or_a_key_is_one_login_and_who_pays_is_said(host: Host) -> None:
     assert login(host, CLAUDE_CODE_OAUTH_TOKEN="plan-token")["seen"] == "CLAUDE_CODE_OAUTH_TOKEN, paid by a plan"
     host.set(CLAUDE_CODE_OAUTH_TOKEN=None)

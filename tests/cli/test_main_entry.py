@@ -94,14 +94,32 @@ def test_help_needs_no_extra(name: str) -> None:
     assert "Examples:" in done.stdout
 
 
-@pytest.mark.parametrize("words", ["gate make service shop Cart", "gate doctor", "gate demo", "gate log -h", "mcp"])
-def test_without_the_extra_the_gate_says_what_to_install(words: str) -> None:
-    done = python(WITHOUT, *words.split())
+INSTALL = "hint: pip install 'foundry-implementation-actor[gate]>=0.8'"
+
+
+def test_without_the_extra_the_server_says_what_to_install() -> None:
+    done = python(WITHOUT, "mcp")
     assert (done.returncode, done.stdout) == (3, "")
     needs, hint = done.stderr.splitlines()
-    assert needs.startswith("error: `")
-    assert needs.endswith("` needs the module tree_sitter_php, which is not installed")
-    assert hint == "hint: pip install 'foundry-implementation-actor[gate]>=0.8'"
+    assert needs.startswith("error: `mcp` needs the module ")
+    assert hint == INSTALL
+
+
+def test_without_the_extra_a_php_body_is_not_judged_and_the_gate_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "composer.json").write_text("{}")
+    body = tmp_path / "src/Plugins/Shop/Cart.php"
+    body.parent.mkdir(parents=True)
+    body.write_text("<?php\n\ndeclare(strict_types=1);\n\nnamespace App\\Plugins\\Shop;\n\nfinal class Cart\n{\n}\n")
+    done = python(WITHOUT, "gate", "implement", "Shop", "Cart", "--content", str(body), "--app", str(tmp_path))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.splitlines() == ["error: the judges for php need tree_sitter_php", INSTALL]
+
+
+def test_without_the_extra_a_python_app_has_its_gate(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    assert python(WITHOUT, "gate", "make", "plugin", "shop", "--app", str(tmp_path)).returncode == 0
+    assert python(WITHOUT, "gate", "make", "service", "shop", "Cart", "--app", str(tmp_path)).returncode == 0
+    assert python(WITHOUT, "gate", "log", "--app", str(tmp_path)).returncode == 0
 
 
 def test_a_module_of_this_package_that_is_missing_is_a_bug_whatever_the_extra(

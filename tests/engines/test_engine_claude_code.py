@@ -32,6 +32,20 @@ def test_each_door_has_its_tools_and_no_others(stage: Stage, door: Door, tools: 
     assert "--strict-mcp-config" in argv
 
 
+def test_a_session_whose_only_pen_is_the_gate_has_its_tools_and_no_others(stage: Stage) -> None:
+    place = stage.base / "home" / "gate.json"
+    argv = ClaudeCode().command(stage.order(gate=place), None).argv
+    assert (flag(argv, "--tools"), flag(argv, "--allowedTools")) == ("Read,Glob,Grep", "Read,Glob,Grep,mcp__gate__*")
+    assert (flag(argv, "--mcp-config"), flag(argv, "--permission-mode")) == (str(place), "dontAsk")
+    assert "--mcp-config" not in ClaudeCode().command(stage.order(), None).argv
+
+
+def test_the_command_line_is_told_what_it_may_cost_when_there_is_a_limit(stage: Stage) -> None:
+    argv = ClaudeCode().command(stage.order(cost_usd=0.000001), None).argv
+    assert flag(argv, "--max-budget-usd") == "0.000001"
+    assert "--max-budget-usd" not in ClaudeCode().command(stage.order(), None).argv
+
+
 def test_the_prompt_travels_on_stdin_and_never_in_the_argv(stage: Stage) -> None:
     prompt = "--help\n" + "é" * 140_000
     command = ClaudeCode().command(stage.order(prompt=prompt), None)

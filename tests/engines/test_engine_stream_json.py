@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foundry_implementation_actor.engines.port import Init, Other, Result, Said, StreamEvent, ToolCall, ToolResult
+from foundry_implementation_actor.domain.price import Usage
+from foundry_implementation_actor.engines.port import (
+    Init,
+    Other,
+    Result,
+    Said,
+    Spent,
+    StreamEvent,
+    ToolCall,
+    ToolResult,
+)
 from foundry_implementation_actor.engines.stream_json import read_line
 from foundry_implementation_actor.session.transcript import record
 
@@ -60,6 +70,25 @@ def test_a_sub_agents_message_is_no_turn_of_the_session() -> None:
     assert read(assistant({"type": "text", "text": "x"}, parent_tool_use_id="toolu_1")) == (Said("", "text", "x"),)
 
 
+@pytest.mark.parametrize("parent", [None, "toolu_1"])
+def test_a_message_says_what_it_has_spent_also_in_a_sub_agent(parent: str | None) -> None:
+    hours = {"ephemeral_1h_input_tokens": 2}
+    usage = {
+        "input_tokens": 1, "output_tokens": 4, "cache_creation_input_tokens": 5, "cache_read_input_tokens": 3,
+        "cache_creation": hours,
+    }  # fmt: skip
+    record = assistant({"type": "text", "text": "né"}, parent_tool_use_id=parent)
+    record["message"]["usage"] = usage
+    *_, spent = read(record)
+    assert spent == Spent("m1", "opus", Usage(1, 4, 3, 2, 3), 3)
+
+
+def test_what_the_cli_made_up_itself_is_free() -> None:
+    record = assistant({"type": "text", "text": "API Error"})
+    record["message"] |= {"model": "<synthetic>", "usage": {"input_tokens": 5}}
+    assert read(record) == (Said("", "text", "API Error"),)
+
+
 def test_a_message_without_an_id_is_a_turn_by_its_own_uuid() -> None:
     record = {"type": "assistant", "message": {"content": "plain"}, "uuid": "u"}
     assert read(record) == (Said("u", "text", "plain"),)
@@ -95,13 +124,15 @@ def test_a_result_carries_the_costs_with_cached_input_counted_in() -> None:
         ({"is_error": True}, "provider"),
         ({"is_error": True, "api_error_status": 429}, "provider"),
         ({"is_error": True, "subtype": "error_max_turns"}, "turns"),
+        ({"is_error": True, "subtype": "error_max_budget_usd"}, "money"),
+        ({"is_error": True, "subtype": ["error_max_turns"]}, "engine"),
         ({"is_error": True, "subtype": "error_during_execution"}, "engine"),
         ({"is_error": False, "subtype": "error_during_execution"}, "engine"),
         ({"is_error": None, "subtype": None}, "engine"),
     ],
 )
 def test_a_result_is_judged_by_is_error(record: dict[str, Any], fault: str) -> None:
-    [result] = read(OK | record)
+    *_, result = read(OK | record)
     assert isinstance(result, Result)
     assert result.fault == fault
 

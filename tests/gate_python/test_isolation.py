@@ -227,7 +227,7 @@ def test_compiled_code_of_the_original_is_not_taken_for_the_candidates(house: Py
 def test_a_plain_user_gets_the_same_isolation(house: PythonHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap, "_homes", lambda _: [])  # that user has none
     for folder in (house.root, *house.root.parents):
-        if folder.is_relative_to("/tmp/pytest-of-root"):
+        if folder.is_relative_to(tempfile.gettempdir()) and folder.stat().st_mode & 0o055 != 0o055:
             folder.chmod(0o755)
     (house.root / SERVICE).chmod(0o666)
     script = f"cat {SERVICE}; (echo x >{SERVICE}) 2>/dev/null; id -u; cat /proc/net/dev | grep -c :"
@@ -285,6 +285,27 @@ def test_what_a_killed_process_left_placed_is_undone_once(house: PythonHouse) ->
     assert placement.recover(house.root) == []
     assert {file.name for file in (house.root / ".foundry/journal").iterdir()} <= {"lock"}
     assert not list((house.root / SERVICE).parent.glob(".*"))
+
+
+def test_what_is_left_of_a_record_that_was_never_whole_is_taken_away(house: PythonHouse) -> None:
+    before = state(house.root / SERVICE)
+    script = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from foundry_implementation_actor.gate import placement\n"
+        "fsync = os.fsync\n"
+        "def die(descriptor):\n"
+        "    half = os.readlink(f'/proc/self/fd/{descriptor}').endswith('.json.new')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL) if half else fsync(descriptor)\n"
+        "os.fsync = die\n"
+        f"with placement._placed(Path({str(house.root)!r}), {{{SERVICE!r}: {BODY!r}}}):\n"
+        "    pass\n"
+    )
+    assert subprocess.run((sys.executable, "-c", script), check=False).returncode == -signal.SIGKILL
+    assert list((house.root / ".foundry/journal").glob(".*.json.new"))
+    assert placement.recover(house.root) == []
+    assert state(house.root / SERVICE) == before
+    assert {file.name for file in (house.root / ".foundry/journal").iterdir()} <= {"lock"}
 
 
 def test_the_next_placement_undoes_what_a_killed_process_left(house: PythonHouse) -> None:

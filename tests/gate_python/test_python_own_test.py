@@ -192,7 +192,7 @@ def test_a_plugin_that_breaks_pytest_before_any_test_is_not_the_bodys_fault(hous
     (house.root / "conftest.py").write_text(WARNS)
     verdict = house.judge("own-test", GOOD)
     assert verdict.outcome is Outcome.UNJUDGED
-    assert "pytest broke before it read a test: UserWarning: an option is not set" in verdict.cause
+    assert "pytest is broken by the app's configuration: UserWarning: an option is not set" in verdict.cause
 
 
 @pytest.mark.parametrize("raised", ["ValueError('no')", "SystemExit(7)"])
@@ -250,6 +250,28 @@ def test_a_test_that_skips_itself_for_its_own_reasons_is_no_fault_of_the_body(ho
     house.write(SERVICE_TEST, skips + ASKS_ALL)
     verdict = house.judge("own-test", can("return True"))
     assert (verdict.outcome, "2 passed, 1 skipped" in verdict.evidence) == (Outcome.PASSED, True)
+
+
+def test_a_test_that_only_with_a_body_comes_to_where_it_skips_is_no_fault_of_the_body(house: PythonHouse) -> None:
+    skips = "\n\ndef test_backend():\n    import pytest\n\n    OrderService().can()\n    pytest.skip('no backend')\n"
+    house.write(SERVICE_TEST, ASKS_ALL + skips)
+    verdict = house.judge("own-test", can("return True"))
+    assert (verdict.outcome, "2 passed, 1 skipped" in verdict.evidence) == (Outcome.PASSED, True)
+
+
+def test_a_test_that_passes_now_and_skips_under_the_body_is_evaded(house: PythonHouse) -> None:
+    (house.root / SERVICE).write_text(can("return True"))
+    skips = "\n\ndef test_backend():\n    import pytest\n\n    OrderService().can() is True or pytest.skip('no')\n"
+    house.write(SERVICE_TEST, ASKS_ALL.replace("can() is True", "can()") + skips)
+    assert house.judge("own-test", can("return 1")).outcome is Outcome.REFUSED
+
+
+def test_a_test_that_speaks_of_another_python_is_no_tampering(house: PythonHouse) -> None:
+    other = (
+        "\n\ndef test_newer(monkeypatch):\n    import sys\n\n    monkeypatch.setattr(sys, 'version_info', (3, 99, 0))\n"
+    )
+    house.write(SERVICE_TEST, ASKS_ALL + other)
+    assert house.judge("own-test", can("return True")).outcome is Outcome.PASSED
 
 
 def test_a_body_that_makes_every_test_pass_is_found_by_a_control(house: PythonHouse) -> None:

@@ -221,7 +221,7 @@ def test_a_line_of_a_hundred_megabytes_is_dropped_and_takes_no_memory(stage: Sta
 
 
 def test_output_without_end_is_ended_at_the_limit(stage: Stage) -> None:
-    end = stage.play({"flood": 50 * MB}, {"silence": True}, output_limit=10 * MB)
+    end = stage.play({"flood": 50 * MB}, {"silence": True}, budget=replace(BUDGET, output_bytes=10 * MB))
     assert (end.cause, end.detail) == (Cause.OUTPUT, "wrote more than 10,485,760 bytes")
 
 

@@ -41,6 +41,15 @@ def test_the_boundary_names_roots_protected_patterns_and_scratch() -> None:
     assert "Do not commit, push" in told
 
 
+@pytest.mark.parametrize(("gate", "named"), [("backend/", "`backend/`"), ("", "`./`")])
+def test_a_session_whose_only_pen_is_the_gate_is_told_of_it_and_of_no_other(gate: str, named: str) -> None:
+    told = implement_prompt(task(), CAPABILITY, continues=False, gate=gate)
+    assert f"no other pen than the gate of the app in {named}" in told
+    assert all(f"- `{path}`" in told for path in ("backend/", "stub/", "**/go.sum"))
+    assert ".cache/" not in told
+    assert "may be written" not in told
+
+
 def test_what_is_empty_is_not_mentioned() -> None:
     bare = Task(Door.IMPLEMENT, "T", "t", ("d",))
     told = implement_prompt(bare, CAPABILITY, continues=False)

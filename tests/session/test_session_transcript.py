@@ -15,7 +15,7 @@ from foundry_implementation_actor.session.tally import Tally
 from foundry_implementation_actor.session.transcript import Line, Lines, record
 from foundry_implementation_actor.system.secrets import redactor
 
-BUDGET = Budget(60, "MAX_TURNS", 1800, "SESSION_TIMEOUT_S", 300, "SILENCE_TIMEOUT_S")
+BUDGET = Budget(60, "MAX_TURNS", 1800, "SESSION_TIMEOUT_S", 300, "SILENCE_TIMEOUT_S", 2.5, 9, 10, 11, 12, 13)
 
 
 def split(chunks: list[bytes], limit: int = 100_000) -> list[Line]:
@@ -120,7 +120,13 @@ ENDS = [
     (Cause.TURNS, "", "used up its budget of 60 turns", "raise MAX_TURNS (now 60)"),
     (Cause.CLOCK, "", "used up its budget of 1800 seconds", "raise SESSION_TIMEOUT_S (now 1800)"),
     (Cause.SILENT, "", "said nothing for 300 seconds", "raise SILENCE_TIMEOUT_S (now 300)"),
-    (Cause.OUTPUT, "wrote more than 9 bytes", "wrote more than 9 bytes", "task smaller"),
+    (Cause.MONEY, "", "used up its budget of 2.5 US dollars", "raise MAX_COST_USD (now 2.5)"),
+    (Cause.OUTPUT, "", "printed more than 9 bytes", "raise MAX_OUTPUT_BYTES (now 9)"),
+    (Cause.DISK, "had 12", "wrote more than 10 bytes to disk (had 12)", "raise MAX_DISK_BYTES (now 10)"),
+    (Cause.FILES, "had 12", "made more than 11 files (had 12)", "raise MAX_DISK_FILES (now 11)"),
+    (Cause.PROCESSES, "", "had more than 12 processes at once", "raise MAX_PROCESSES (now 12)"),
+    (Cause.MEMORY, "", "held more than 13 bytes of memory", "raise MAX_MEMORY_BYTES (now 13)"),
+    (Cause.ESCAPED, "one is left", "cannot be trusted to be over: one is left", "end it"),
     (Cause.PROVIDER, "HTTP 429:\n{limit}", "HTTP 429: {limit}", "credentials"),
     (Cause.CRASHED, "ended with signal 9", "ended with signal 9", "records: on stdout of serve, on stderr of"),
     (Cause.STOPPED, "", "the actor is stopping", "ask again"),

@@ -46,6 +46,23 @@ def test_a_dockerfile_directory_loses_its_slash_and_a_scratch_directory_gets_one
     assert config.protected == ("**/Makefile",)
 
 
+@pytest.mark.parametrize(
+    ("gate", "root"),
+    [
+        ({"root": "backend"}, "backend/"),
+        ({"root": "backend/app/"}, "backend/app/"),
+        ({"root": "."}, ""),
+        ({"root": "./"}, ""),
+        ({}, "backend/"),
+    ],
+)
+def test_the_gates_root_is_the_one_components_unless_another_is_named(gate: dict[str, str], root: str) -> None:
+    raw = sound()
+    raw["components"] = [one for one in raw["components"] if one["path"] == "backend/"]
+    assert CapabilityConfig.from_dict(raw).gate is None
+    assert CapabilityConfig.from_dict(raw | {"gate": {**gate, "writes": "gate"}}).gate == root
+
+
 def test_values_without_a_file_are_refused_by_their_source_and_key() -> None:
     with pytest.raises(ConfigError) as refused:
         CapabilityConfig.from_dict(sound() | {"engine": 7, "components": []}, source="the request")

@@ -109,6 +109,9 @@ class Place:
             "SESSION_ENGINE": "scripted",
             "SESSION_SCRIPT": str(self._script(sessions)),
             "IMAGES": "off",
+            # What these runs show is what the actor does with whatever a session leaves. In a sandbox most of it
+            # could not be left, and its processes have ids of their own; tests/sandbox and tests/e2e run held.
+            "SANDBOX": "none",
             **self._settings,
             **settings,
         }
@@ -118,14 +121,19 @@ class Place:
         settings_read = Settings.from_env(self.environment(*steps, **settings))
         return ClaudeCodeEngine(self.config, settings=settings_read, sink=self._keep)
 
-    def command(self, door: str, *options: str, steps: tuple[Step, ...] = (), **settings: str) -> Started:
-        """Start the command line as a process of its own: its door, options and, for a door, a task file."""
+    def command(
+        self, door: str, *options: str, steps: tuple[Step, ...] = (), under: tuple[str, ...] = (), **settings: str
+    ) -> Started:
+        """Start the command line as a process of its own: its door, options and, for a door, a task file.
+
+        `under` are words before the whole command, of a program that starts another.
+        """
         task_file = self.base / "task.json"
         task_file.write_text(json.dumps(question() if door == "assess" else task()))
         asked = ["--task", str(task_file)] if door in {"assess", "implement"} else []
         main = "from foundry_implementation_actor.cli.main import main; raise SystemExit(main())"
         return subprocess.Popen(
-            [sys.executable, "-c", main, door, str(self.folder), *asked, *options],
+            [*under, sys.executable, "-c", main, door, str(self.folder), *asked, *options],
             env=self.environment(*steps, **settings), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from foundry_implementation_actor.domain.run import Budget, Door, SessionEnd
-from foundry_implementation_actor.engines.port import OUTPUT_LIMIT, Engine, SessionOrder
+from foundry_implementation_actor.engines.port import Engine, SessionOrder
 from foundry_implementation_actor.engines.script import Script, ScriptedSession
 from foundry_implementation_actor.engines.scripted import Scripted
 from foundry_implementation_actor.session.drive import GRACE_S, drive
@@ -67,12 +67,11 @@ class Stage:
         budget: Budget = BUDGET,
         stop: Stop | None = None,
         grace_s: float = GRACE_S,
-        output_limit: int = OUTPUT_LIMIT,
     ) -> SessionEnd:
         """Run one session; its records are kept."""
         secrets = [value for value in order.credentials.values() if "://" not in value]
         journal = Journal(sink=self._keep, redact=redactor(secrets))
-        return drive(engine, order, budget, journal, stop, grace_s=grace_s, output_limit=output_limit)
+        return drive(engine, order, budget, journal, stop, grace_s=grace_s)
 
     def play(self, *steps: dict[str, Any], **how: Any) -> SessionEnd:
         """Run one scripted session of these steps; `how` as in `drive`."""

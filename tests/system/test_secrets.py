@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
@@ -190,3 +191,144 @@ def test_a_variable_that_was_changed_meanwhile_is_scrubbed_too() -> None:
         "print(os.environ.get('TOKEN'), open('/proc/self/environ').read())"
     )
     assert "tok-" not in in_a_process(look, TOKEN="tok-old")
+
+
+LONG = "tok-0123456789abcdefghijklmnop"
+
+
+@pytest.mark.parametrize("cut", range(8, len(LONG) - 7))
+@pytest.mark.parametrize("space", ["", "\n", "  \n"])
+def test_the_halves_of_a_secret_in_two_texts_are_hidden_in_both(cut: int, space: str) -> None:
+    hide = redactor([LONG, "another-secret"])
+    assert hide(f"it is {LONG[:cut]}{space}") == f"it is {HIDDEN}{space}"
+    assert hide(f"{space}{LONG[cut:]}, so it is") == f"{space}{HIDDEN}, so it is"
+
+
+def test_of_a_secret_that_repeats_itself_the_longest_half_is_hidden() -> None:
+    hide = redactor(["a" * 20])
+    assert hide("it is " + "a" * 15) == f"it is {HIDDEN}"
+    assert hide("a" * 15 + " it is") == f"{HIDDEN} it is"
+
+
+def test_a_few_characters_of_a_secret_are_no_half_of_it() -> None:
+    for text in (
+        f"it is {LONG[:7]}",
+        f"{LONG[-7:]} is it",
+        f"{LONG[:12]} is it",
+        f"it is {LONG[-12:]}",
+        LONG[8:20] + ".",
+    ):
+        assert redactor([LONG])(text) == text
+
+
+# Put together here, so that no scanner takes this file for a leak.
+MORE_SHAPES = {
+    "AWS": "AKIA" + "IOSFODNN7EXAMPLE", "AWS, for a session": "ASIA" + "IOSFODNN7EXAMPLE",
+    "Slack": "xoxb-" + "123456789012-abcdef", "Slack, an app": "xapp-" + "1-A123-456-abcdef0",
+    "Google": "AIza" + "Sy0_-aB" * 5, "npm": "npm_" + "aB3" * 12, "PyPI": "pypi-" + "AgEIcHlwaS5vcmc" * 4,
+    "a JWT": "eyJ" + "hbGciOiJIUzI1NiJ9." + "eyJ" + "zdWIiOiIxMjM0In0." + "c2lnbmF0dXJl_-x",
+    "a JWT without a signature": "eyJ" + "hbGciOiJub25lIn0." + "eyJ" + "zdWIiOiIxMjM0In0.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", MORE_SHAPES)
+def test_the_shape_of_a_common_token_is_hidden(kind: str) -> None:
+    token = MORE_SHAPES[kind]
+    for before, after in (("use ", ", please"), ('{"key": "', '"}'), ("KEY=", "\n")):
+        assert redactor([])(before + token + after) == before + HIDDEN + after
+
+
+BODY = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQggzsIdJEMdntw9Ppq"
+
+
+def key_block(kind: str, newline: str = "\n", headers: str = "") -> str:
+    label = f"{kind}PRIVATE KEY"
+    return newline.join(
+        [f"-----BEGIN {label}-----", *headers.splitlines(), BODY, BODY, "abc=", f"-----END {label}-----"]
+    )
+
+
+@pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\\n", "\n    "])
+def test_a_private_key_is_hidden_as_a_whole(kind: str, newline: str) -> None:
+    for block in (
+        key_block(kind, newline),
+        key_block(kind, newline, "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00"),
+    ):
+        assert redactor([])(f"a{newline}{block}{newline}b") == f"a{newline}{HIDDEN}{newline}b"
+
+
+def test_a_private_key_that_is_cut_off_is_hidden_as_far_as_it_goes() -> None:
+    cut = key_block("")[:120]
+    assert redactor([])(f"it is {cut}") == f"it is {HIDDEN}"
+
+
+ORDINARY = [
+    "it looks for -----BEGIN PRIVATE KEY----- and goes on with the next of the many lines", "AKIAlpha and ASIAN",
+    "npm_config_cache=/x", "pypi-server and xox-", "eyJhbGci.x.y", "AIzaShort", "https://host/a:b@c",
+    "a key: PRIVATE KEY", "data:image/png;base64,xxAKIAIOSFODNN7EXAMPLExx",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_words_that_only_begin_like_a_token_stay(text: str) -> None:
+    assert redactor([])(text) == text
+
+
+@pytest.mark.parametrize("token", [*SHAPES, *MORE_SHAPES.values(), key_block("")])
+def test_a_shape_alone_is_not_found_in_a_change(token: str) -> None:
+    assert not finder(["another-secret"])(token.encode())
+
+
+@pytest.mark.parametrize("text", ["-----BEGIN PRIVATE KEY-----" * 4000, "-----BEGIN " + "A" * 300_000, "eyJ" * 100_000])
+def test_a_text_made_to_be_slow_is_not(text: str) -> None:
+    started = time.process_time()
+    redactor([LONG])(text)
+    assert time.process_time() - started < 2
+
+
+def as_one_without_rights() -> list[str]:
+    """The words before a command that take every right of root's away, to look into any process among them."""
+    return ["setpriv", "--bounding-set=-all", "--"] if os.geteuid() == 0 else []
+
+
+NEIGHBOUR = """
+import os, subprocess, sys
+from pathlib import Path
+from foundry_implementation_actor.domain.command import Command
+from foundry_implementation_actor.system.process import run_contained
+from foundry_implementation_actor.system.secrets import close_memory
+def open_to_a_neighbour():
+    places = [f"/proc/{os.getpid()}/{name}" for name in ("environ", "maps", "auxv", "mem", "fd/0")]
+    return [subprocess.run(["sh", "-c", f": < {place}"], capture_output=True).returncode == 0 for place in places]
+print(open_to_a_neighbour())
+close_memory()
+print(open_to_a_neighbour())
+"""
+ITSELF = """
+print(len(os.listdir("/proc/self/fd")) > 2, Path("/proc/self/stat").read_bytes()[:1].isdigit())
+with open("/dev/stdout", "w") as out:
+    out.write("written\\n")
+path = {"PATH": os.environ["PATH"]}
+child = "for p in self $PPID; do grep -qa PATH= /proc/$p/environ && echo open; done"
+bounded = Command(("sh", "-c", child), Path("/"), path, 20.0, most_memory=2**30, most_processes=50)
+print(run_contained(bounded).text, end="")
+sleeper = Command(("sleep", "60"), Path("/"), path, 20.0, most_memory=1)
+print(run_contained(sleeper).ended)
+"""
+
+
+def alone(code: str) -> list[str]:
+    argv = [*as_one_without_rights(), sys.executable, "-c", code]
+    ran = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout.splitlines()
+
+
+def test_a_closed_memory_keeps_neighbours_of_the_same_user_out() -> None:
+    assert alone(NEIGHBOUR) == [str([True] * 5), str([False] * 5)]
+
+
+def test_a_process_with_a_closed_memory_works_as_before_and_its_children_are_open() -> None:
+    """It still sees itself, and looks after the processes, time and memory of what it starts."""
+    assert alone(NEIGHBOUR + ITSELF)[2:] == ["True True", "written", "open", "open", "memory"]

@@ -23,13 +23,15 @@ from foundry_implementation_actor.actor.fitness import (
     state_folder,
     temporary_folder,
 )
+from foundry_implementation_actor.actor.gated import gate_lacks, gate_root
 from foundry_implementation_actor.actor.holding import enclosure
+from foundry_implementation_actor.actor.price_file import prices_in
 from foundry_implementation_actor.actor.script_file import script_in
 from foundry_implementation_actor.actor.settings import PASSED_ON, Settings, wrong_in
 from foundry_implementation_actor.actor.variables import Variable
 from foundry_implementation_actor.definition import conformance
 from foundry_implementation_actor.delivery.images.buildctl import Buildctl
-from foundry_implementation_actor.domain.error import ActorError, ConfigError
+from foundry_implementation_actor.domain.error import ActorError, ConfigError, SettingsError
 from foundry_implementation_actor.sandbox.none import NoSandbox
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
 from foundry_implementation_actor.sidecar.lint import lint
@@ -101,6 +103,7 @@ def engine(settings: Settings) -> Iterator[Finding]:
         return
     yield _claude(settings)
     yield _login(settings)
+    yield _money(settings)
 
 
 def _claude(settings: Settings) -> Finding:
@@ -129,6 +132,19 @@ def _login(settings: Settings) -> Finding:
     if others:
         return Finding("model login", State.WARNING, f"{chosen} is used, {paid}", f"unset {' and '.join(others)}")
     return Finding("model login", State.OK, f"{chosen}, {paid}")
+
+
+def _money(settings: Settings) -> Finding:
+    try:
+        rows = len(prices_in(settings.model_prices).table)
+    except SettingsError as error:
+        return Finding("cost limit", State.WRONG, f"{error.where}: {error.message}", error.hint)
+    if settings.max_cost_usd is not None:
+        return Finding("cost limit", State.OK, f"{settings.max_cost_usd:g} US dollars a session, by {rows} prices")
+    if settings.model_credential in {"", "CLAUDE_CODE_OAUTH_TOKEN"}:
+        return Finding("cost limit", State.OK, "none: a session may cost what its turns and time allow")
+    seen = "none, and sessions are billed by use: one may cost what its turns and time allow"
+    return Finding("cost limit", State.WARNING, seen, "set MAX_COST_USD")
 
 
 def _script(settings: Settings) -> Finding:
@@ -188,6 +204,18 @@ def _instance(folder: Path, settings: Settings) -> Iterator[Finding]:
             yield Finding("instance", State.WRONG, f"it cannot be run: {error}")
     else:
         yield from _fetchers(config, settings)
+        yield from _gate(config, settings)
+
+
+def _gate(config: CapabilityConfig, settings: Settings) -> Iterator[Finding]:
+    try:
+        root, lacks = gate_root(settings, config), list(gate_lacks(settings, config))
+    except SettingsError as error:
+        yield Finding("gate", State.WRONG, error.message, error.hint)
+        return
+    yield from (Finding("gate", State.MISSING, missing.message, missing.hint) for missing in lacks)
+    if root is not None and not lacks:
+        yield Finding("gate", State.OK, f"is the only pen of implementing sessions, for the app in {root or './'}")
 
 
 def _fetchers(config: CapabilityConfig, settings: Settings) -> Iterator[Finding]:

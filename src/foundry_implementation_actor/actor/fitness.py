@@ -19,8 +19,8 @@ from pathlib import Path
 
 from foundry_implementation_actor.domain.command import Command, Completed
 from foundry_implementation_actor.domain.error import ActorError
+from foundry_implementation_actor.domain.package import install
 from foundry_implementation_actor.system.process import run_contained
-from foundry_implementation_actor.system.release import install
 
 OLDEST_GIT = (2, 32)
 """Since then GIT_CONFIG_GLOBAL switches a user's configuration off; checkout.workers came with it."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from foundry_implementation_actor.actor.settings import Settings
+from foundry_implementation_actor.egress.proxy import HOST_NAME
+from foundry_implementation_actor.egress.route import Upstream
 from foundry_implementation_actor.sandbox.choose import choose
-from foundry_implementation_actor.session.egress import HOST_NAME
-from foundry_implementation_actor.session.egress_route import Upstream
 from foundry_implementation_actor.session.enclosure import Enclosure
 
 _MODEL = "https://api.anthropic.com"
@@ -27,7 +28,7 @@ def enclosure(settings: Settings) -> Enclosure:
     hosts = settings.session_hosts
     if not hosts.is_open:
         hosts = hosts.and_also(model.hostname or "", model.port or _PORTS[model.scheme])
-    hidden = (settings.state, *((Path(settings.docker_config),) if settings.docker_config else ()))
+    hidden = (settings.state, settings.artifacts, *((Path(settings.docker_config),) if settings.docker_config else ()))
     return Enclosure(choose(settings.sandbox), hosts, Upstream.read(settings.passed_on), hidden)
 
 
@@ -39,10 +40,20 @@ def session_credentials(settings: Settings) -> dict[str, str]:
     """
     model = settings.model_environment()
     if settings.session_hosts.is_open:
-        return {**model, **{name: value for name, value in settings.passed_on.items() if "@" not in value}}
+        passed = {name: value for name, value in settings.passed_on.items() if "@" not in value}
+        return {**model, **passed, **_beside_the_proxy(passed)}
     certificates = {name: value for name, value in settings.passed_on.items() if not name.lower().endswith("proxy")}
     address = _model_address(settings)
     return {**model, **({"ANTHROPIC_BASE_URL": address} if address else {}), **certificates}
+
+
+def _beside_the_proxy(passed: Mapping[str, str]) -> dict[str, str]:
+    """What keeps a session from asking the site's proxy for loopback, where its own servers and its gate are."""
+    if not any(name.lower() in {"http_proxy", "all_proxy"} for name in passed):
+        return {}
+    return {
+        name: ",".join(filter(None, (passed.get(name), "localhost,127.0.0.1"))) for name in ("NO_PROXY", "no_proxy")
+    }
 
 
 def _model_address(settings: Settings) -> str:

@@ -19,6 +19,7 @@ from foundry_implementation_actor.actor.variables import (
     address,
     choice,
     count,
+    dollars,
     hosts,
     location,
     plain,
@@ -32,11 +33,13 @@ from foundry_implementation_actor.actor.variables import (
 from foundry_implementation_actor.domain.document import Wrong
 from foundry_implementation_actor.domain.error import SettingsError
 from foundry_implementation_actor.domain.run import Budget, Door
-from foundry_implementation_actor.session.allowed import Allowed
+from foundry_implementation_actor.egress.allowed import Allowed
 
 _DAY = 24 * 60 * 60
 _UNSET = Path()
 _STATE_FOLDER = "foundry-implementation-actor"
+_ARTIFACTS_FOLDER = "artifacts"
+_ARTIFACTS_DEFAULT = f"ACTOR_STATE + /{_ARTIFACTS_FOLDER}"
 _STATE_DEFAULT = f"$XDG_STATE_HOME (or ~/.local/state) + /{_STATE_FOLDER}"
 
 # What git, the grounding tools and the model's client need to get out through a site's proxy and to
@@ -67,6 +70,23 @@ class Settings:
     clone_timeout_s: int = _setting("CLONE_TIMEOUT_S", 120, count(_DAY), "seconds for getting the repository")
     fetch_timeout_s: int = _setting("FETCH_TIMEOUT_S", 120, count(_DAY), "seconds for each grounding command")
     silence_timeout_s: int = _setting("SILENCE_TIMEOUT_S", 300, count(_DAY), "seconds a session may say nothing")
+    max_cost_usd: float | None = _setting(
+        "MAX_COST_USD", None, dollars, "US dollars that one session may cost; without it there is no limit"
+    )
+    model_prices: Path | None = _setting(  # noqa: RUF009 - declares a field
+        "MODEL_PRICES", None, location, "JSON file of prices that MAX_COST_USD is counted by, beside the shipped ones"
+    )
+    max_output_bytes: int = _setting(
+        "MAX_OUTPUT_BYTES", 256 * 1024 * 1024, count(2**40), "bytes that a session may print"
+    )
+    max_disk_bytes: int = _setting(
+        "MAX_DISK_BYTES", 4 * 1024 * 1024 * 1024, count(2**50), "bytes that a session may add to the disk"
+    )
+    max_disk_files: int = _setting("MAX_DISK_FILES", 500_000, count(10**9), "files that a session may add to the disk")
+    max_processes: int = _setting("MAX_PROCESSES", 256, count(10**6), "processes that a session may have at once")
+    max_memory_bytes: int = _setting(
+        "MAX_MEMORY_BYTES", 8 * 1024 * 1024 * 1024, count(2**50), "bytes of memory of all processes of a session"
+    )
     max_sessions: int = _setting("MAX_SESSIONS", 4, count(256), "sessions at once; the others wait in order")
     max_changed_files: int = _setting("MAX_CHANGED_FILES", 2000, count(1_000_000), "files that one change may touch")
     max_patch_bytes: int = _setting("MAX_PATCH_BYTES", 32 * 1024 * 1024, count(2**40), "bytes of all changed files")
@@ -75,6 +95,9 @@ class Settings:
         "GIT_BASE_URL", "https://github.com", address("http", "https", "file"), "where <owner>/<repo>.git is found"
     )
     state: Path = _setting("ACTOR_STATE", _UNSET, location, "mirrors, trees and answers", shown=_STATE_DEFAULT)  # noqa: RUF009 - declares a field
+    artifacts: Path = _setting(  # noqa: RUF009 - declares a field
+        "RUN_ARTIFACTS", _UNSET, location, "where work that was not pushed is kept", shown=_ARTIFACTS_DEFAULT
+    )
     session_engine: str = _setting(
         "SESSION_ENGINE",
         "claude-code",
@@ -94,6 +117,12 @@ class Settings:
         hosts,
         "further hosts that a session may reach, as `host` or `host:port`; * opens all",
         shown="the model's host",
+    )
+    session_writes: str = _setting(
+        "SESSION_WRITES",
+        "free",
+        choice("free", "gate"),
+        "gate: the landing gate is every implementing session's only pen",
     )
     images: bool = _setting("IMAGES", True, switch, "off: no image is built or pushed", shown="on")
     image_registry: str = _setting("IMAGE_REGISTRY", "", registry, "registry that images go to, without a scheme")
@@ -115,6 +144,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.state is _UNSET:
             object.__setattr__(self, "state", _default_state(os.environ))
+        if self.artifacts is _UNSET:
+            object.__setattr__(self, "artifacts", self.state / _ARTIFACTS_FOLDER)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -154,11 +185,16 @@ class Settings:
             limits = (self.assess_max_turns, "ASSESS_MAX_TURNS", self.assess_timeout_s, "ASSESS_TIMEOUT_S")
         else:
             limits = (self.max_turns, "MAX_TURNS", self.session_timeout_s, "SESSION_TIMEOUT_S")
-        return Budget(*limits, silence_s=self.silence_timeout_s, silence_variable="SILENCE_TIMEOUT_S")
+        return Budget(
+            *limits, silence_s=self.silence_timeout_s, silence_variable="SILENCE_TIMEOUT_S",
+            cost_usd=self.max_cost_usd or 0.0, output_bytes=self.max_output_bytes,
+            disk_bytes=self.max_disk_bytes, disk_files=self.max_disk_files,
+            processes=self.max_processes, memory_bytes=self.max_memory_bytes,
+        )  # fmt: skip
 
-    def limits(self) -> dict[str, int]:
-        """Every numeric setting by its field's name, for the record of a start; the port is not one."""
-        numbers = {name: value for name in _DECLARED if type(value := getattr(self, name)) is int}
+    def limits(self) -> dict[str, int | float]:
+        """Every numeric setting that is set, by its field's name, for the record of a start; the port is not one."""
+        numbers = {name: value for name in _DECLARED if type(value := getattr(self, name)) in {int, float}}
         return {name: value for name, value in numbers.items() if name != "port"}
 
     def secrets(self) -> tuple[str, ...]:

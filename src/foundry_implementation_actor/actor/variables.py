@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from foundry_implementation_actor.domain.document import Wrong
-from foundry_implementation_actor.session.allowed import Allowed
+from foundry_implementation_actor.egress.allowed import Allowed
 
 Read = Callable[[str], Any]
 
@@ -54,6 +54,14 @@ def count(most: int) -> Read:
         return int(text)
 
     return read
+
+
+def dollars(text: str) -> float | None:
+    """A positive decimal number of US dollars below ten million; empty means that nothing was given."""
+    line = text.strip()
+    if line and not (re.fullmatch(r"[0-9]{1,7}(\.[0-9]{1,6})?", line) and float(line) > 0):
+        raise ValueError(f"must be a positive number of US dollars such as 2.50, not {shown(text)}")
+    return float(line) if line else None
 
 
 def choice(*words: str) -> Read:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
+from foundry_implementation_actor.actor.gated import gate_lacks, gate_root, make_pen
 from foundry_implementation_actor.actor.holding import enclosure, session_credentials
+from foundry_implementation_actor.actor.price_file import prices_in
 from foundry_implementation_actor.actor.script_file import script_in
 from foundry_implementation_actor.actor.settings import Settings
 from foundry_implementation_actor.delivery.images.buildctl import Buildctl
@@ -41,13 +44,15 @@ def workshop(
 
     Raises:
         SettingsError: GITHUB_TOKEN is missing although the forge is reached over HTTP, or the
-            script of the scripted engine cannot be read.
+            script of the scripted engine or the file of prices cannot be read, or nobody says of
+            which app the gate is to be the only pen.
         ActorError: the script is no script.
     """
     if not settings.github_token and settings.git_base_url.startswith("http"):
         raise SettingsError(
             "GITHUB_TOKEN is not set", hint=f"give a token with contents:write on {capability.source_repo}"
         )
+    prices = prices_in(settings.model_prices)
     stop = Stop()
     environment = {"PATH": settings.path, **settings.passed_on}
     tools = {**environment, "HOME": _HOME, "LANG": "C.UTF-8", "GITHUB_TOKEN": settings.github_token}
@@ -56,15 +61,18 @@ def workshop(
         remote=Remote(f"{settings.git_base_url.rstrip('/')}/{capability.source_repo}.git", settings.github_token),
         state=settings.state,
         engine=_engine(settings, claude_bin),
-        budgets={door: settings.budget(door) for door in Door},
+        budgets={door: replace(settings.budget(door), prices=prices) for door in Door},
+        artifacts=settings.artifacts,
         change_limits=ChangeLimits(settings.max_changed_files, settings.max_patch_bytes),
         clone_timeout_s=settings.clone_timeout_s,
         environment=environment,
         fetcher=Fetcher(tools, settings.fetch_timeout_s, stop),
         credentials=session_credentials(settings),
         builder=_builder(settings),
+        make_pen=make_pen(settings, capability),
+        gate_root=gate_root(settings, capability) or "",
         enclosure=cache(lambda: enclosure(settings)),
-        engine_lacks=lambda: tuple(_engine_lacks(settings, claude_bin)),
+        engine_lacks=lambda: (*_engine_lacks(settings, claude_bin), *gate_lacks(settings, capability)),
         finds_secret=finder(settings.secrets()),
         journal=Journal(sink, redactor(settings.secrets())),
         stop=stop,

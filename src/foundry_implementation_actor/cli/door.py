@@ -17,7 +17,7 @@ from foundry_implementation_actor.actor.task_file import read_task_file
 from foundry_implementation_actor.cli.progress import records_wanted, shower, write_record
 from foundry_implementation_actor.domain.run import Door
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
-from foundry_implementation_actor.system.secrets import scrub_environment
+from foundry_implementation_actor.system.secrets import close_memory, scrub_environment
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ def answer(request: OneRequest) -> dict[str, Any]:
     Raises:
         ActorError: the sidecar, the settings or the task cannot be used, or the run was stopped.
     """
+    close_memory()
     payload = read_task_file(request.task)
     config = CapabilityConfig.load(request.folder)
     settings = Settings.from_env()

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import click
 
 from foundry_implementation_actor.domain.error import MEANINGS, ActorError, Code
+from foundry_implementation_actor.domain.package import install
 
 PACKAGE = "foundry-implementation-actor"
 
@@ -98,8 +99,6 @@ def needing(extra: str, command: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if not extra or (error.name or "").startswith("foundry_implementation_actor"):
             raise
-        from foundry_implementation_actor.system.release import install  # noqa: PLC0415 - 50 ms, needed here only
-
         said = f"`{command}` needs the module {error.name}, which is not installed"
         raise ActorError(Code.UNFIT, said, hint=install(extra)) from error
 

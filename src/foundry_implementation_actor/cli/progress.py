@@ -19,11 +19,19 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "session-text": lambda record: record.get("text", ""),
     "sandbox": lambda record: _HELD[record["sandbox"] == "none"].format(**record),
     "egress-refused": lambda record: f"did not reach {record['host']}:{record['port']}: not in SESSION_HOSTS",
+    "gate-made": lambda record: f"the gate made {', '.join(record['files'])}",
+    "gate-landed": lambda record: f"the gate landed {_classes(record)}",
+    "gate-refused": lambda record: f"the gate refused {_classes(record)}: {record['because']}",
+    "gate-unfinished": lambda record: f"begun in sections and not finished: {', '.join(record['classes'])}",
     "continues": lambda record: f"continues from {record['branch']} at {record['commit'][:12]}",
     "already-delivered": lambda record: f"{record['branch']} already holds the answer to this request",
     "branch-pushed": lambda record: f"pushed {record['branch']} at {record['commit'][:12]}",
     "images-off": lambda record: "images are off: none is built or published for " + ", ".join(record["components"]),
 }
+
+
+def _classes(record: Mapping[str, Any]) -> str:
+    return ", ".join(f"{body['plugin']}.{body['class']}" for body in record["bodies"])
 
 
 def shower(*, color: bool | None) -> Sink:

@@ -50,7 +50,11 @@ class Grounding:
 
 @dataclass(frozen=True)
 class Capability:
-    """One capability's use of the actor, as its sidecar declares it (CONTRACT 1 and 2)."""
+    """One capability's use of the actor, as its sidecar declares it (CONTRACT 1 and 2).
+
+    `gate` is the directory of the app whose gate is a session's only pen, with `/` at its end and empty for
+    the repository's root; None when sessions write freely.
+    """
 
     engine: str
     capability: str
@@ -60,6 +64,7 @@ class Capability:
     ground_in: tuple[Grounding, ...] = ()
     scratch: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
+    gate: str | None = None
 
     @property
     def actor_name(self) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from foundry_implementation_actor.domain.price import Prices
 
 
 class Door(StrEnum):
@@ -16,7 +18,12 @@ class Door(StrEnum):
 
 @dataclass(frozen=True)
 class Budget:
-    """What one session at a door may spend, and the variables that raise it."""
+    """What one session at a door may spend, and the variables that raise it.
+
+    From `cost_usd` on, the limits are the same at both doors, so that each has one variable
+    (`session.budget`); 0 is no limit. `cost_usd` is counted by `prices`. Disk is what it adds to the
+    places that it may write to, in bytes and in files; processes and memory are of all that it runs.
+    """
 
     turns: int
     turns_variable: str
@@ -24,6 +31,13 @@ class Budget:
     clock_variable: str
     silence_s: int
     silence_variable: str
+    cost_usd: float = 0.0
+    output_bytes: int = 256 * 1024 * 1024
+    disk_bytes: int = 0
+    disk_files: int = 0
+    processes: int = 0
+    memory_bytes: int = 0
+    prices: Prices = field(default_factory=Prices)
 
 
 class Cause(StrEnum):
@@ -33,9 +47,16 @@ class Cause(StrEnum):
     TURNS = "turns"
     CLOCK = "clock"
     SILENT = "silent"
+    MONEY = "money"
     OUTPUT = "output"
+    DISK = "disk"
+    FILES = "files"
+    PROCESSES = "processes"
+    MEMORY = "memory"
     PROVIDER = "provider"
     CRASHED = "crashed"
+    ESCAPED = "escaped"
+    NO_GATE = "no-gate"
     STOPPED = "stopped"
 
 
@@ -44,7 +65,9 @@ class SessionEnd:
     """The one end of a session.
 
     `text` is the last thing it said; `detail` says in words what went wrong, empty when finished;
-    `turns`, tokens and `cost_usd` are what the session itself reported, zero when it did not.
+    `turns`, tokens and `cost_usd` are the larger of what the actor counted and what the session itself
+    reported. `cost_estimated` says that the cost is the actor's count and rests on a guess: a model
+    without a price, or an answer whose length in tokens was never stated.
     """
 
     cause: Cause
@@ -54,6 +77,7 @@ class SessionEnd:
     cost_usd: float = 0.0
     input_tokens: int = 0
     output_tokens: int = 0
+    cost_estimated: bool = False
 
     @property
     def finished(self) -> bool:

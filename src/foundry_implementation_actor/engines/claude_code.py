@@ -14,16 +14,20 @@ from dataclasses import dataclass
 from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.run import Door
-from foundry_implementation_actor.engines.port import OUTPUT_LIMIT, TIMEOUT_S, SessionOrder, StreamEvent
+from foundry_implementation_actor.engines.port import GATE, TIMEOUT_S, SessionOrder, StreamEvent
 from foundry_implementation_actor.engines.stream_json import read_line
+
+_READS = "Read,Glob,Grep"
+_DENIES = "dontAsk"
+_CONNECT_MS = "60000"
 
 TOOLS: Mapping[Door, str] = {
     Door.IMPLEMENT: "Bash,Read,Edit,Write,Glob,Grep",
-    Door.ASSESS: "Read,Glob,Grep",
+    Door.ASSESS: _READS,
 }
 
 # `acceptEdits` lets the listed tools work; `dontAsk` denies whatever is not listed.
-_MODES: Mapping[Door, str] = {Door.IMPLEMENT: "acceptEdits", Door.ASSESS: "dontAsk"}
+_MODES: Mapping[Door, str] = {Door.IMPLEMENT: "acceptEdits", Door.ASSESS: _DENIES}
 
 # The CLI can read these two from a descriptor. Its own shell then finds them neither in its
 # environment nor in the CLI's; CLAUDE_CODE_SUBPROCESS_ENV_SCRUB, which promises that too, demands
@@ -80,7 +84,6 @@ class ClaudeCode:
             env=_environment(order, secret_fd),
             timeout_s=TIMEOUT_S,
             stdin=order.prompt.encode("utf-8", "replace"),
-            output_limit=OUTPUT_LIMIT,
             pass_fds=() if secret_fd is None else (secret_fd,),
         )
 
@@ -97,17 +100,23 @@ def _check_system(order: SessionOrder) -> None:
 
 
 def _flags(order: SessionOrder) -> list[str]:
-    tools = TOOLS[order.door]
+    tools = TOOLS[order.door] if order.gate is None else _READS
+    allowed = tools if order.gate is None else f"{tools},mcp__{GATE}__*"
     return [
         "--print", "--output-format", "stream-json", "--verbose",
         "--setting-sources", "", "--strict-mcp-config", "--add-dir", ".",
-        "--tools", tools, "--allowedTools", tools, "--permission-mode", _MODES[order.door],
+        *(() if order.gate is None else ("--mcp-config", str(order.gate))),
+        "--tools", tools, "--allowedTools", allowed,
+        "--permission-mode", _MODES[order.door] if order.gate is None else _DENIES,
+        *(("--max-budget-usd", f"{order.cost_usd:f}") if order.cost_usd else ()),
         "--max-turns", str(order.turns), "--append-system-prompt", order.system,
     ]  # fmt: skip
 
 
 def _environment(order: SessionOrder, secret_fd: int | None) -> dict[str, str]:
     passed = {name: value for name, value in order.credentials.items() if name not in _BY_DESCRIPTOR}
+    if order.gate is not None:
+        passed["MCP_TIMEOUT"] = _CONNECT_MS
     if secret_fd is not None:
         passed[_BY_DESCRIPTOR[_secret_name(order)]] = str(secret_fd)
     return {

@@ -22,6 +22,8 @@ from typing import Any, NoReturn
 
 _SHOWN = 16_384
 _FLOOD_BLOCK = b"x" * 65_536
+_GATE_CALL_S = 600
+_GATE_PROTOCOL = "2025-06-18"
 
 Answer = tuple[str, bool]
 """What a tool answers: its text, and whether that is an error."""
@@ -30,11 +32,16 @@ Answer = tuple[str, bool]
 class Player:
     """One session: what it has said so far, and how it does each kind of step."""
 
-    def __init__(self, tools: list[str]) -> None:
+    def __init__(self, tools: list[str], gate: str | None = None) -> None:
         self._turns = 0
         self._last_text = ""
         self._closed = False
-        _emit({"type": "system", "subtype": "init", "session_id": "scripted", "model": "scripted", "tools": tools})
+        self._gate = Gate(gate) if gate else None
+        # Tools of files stay in the list: a script can do what no session is given.
+        named = [*tools, *(f"mcp__gate__{name}" for name in self._gate.tools)] if self._gate else tools
+        servers = [{"name": "gate", "status": "connected"}] if self._gate else []
+        started = {"session_id": "scripted", "model": "scripted", "tools": named, "mcp_servers": servers}
+        _emit({"type": "system", "subtype": "init", **started})
 
     def play(self, steps: list[dict[str, Any]]) -> None:
         """Do the steps in order and close with a result, unless the last step already gave one."""
@@ -70,6 +77,17 @@ class Player:
 
     def _do_shell(self, line: str) -> None:
         self._tool("Bash", {"command": line}, lambda: _shell(line))
+
+    def _do_gate(self, given: dict[str, Any]) -> None:
+        name, arguments = given["tool"], given["arguments"]
+
+        def act() -> Answer:
+            if self._gate is None:
+                return "this session has no gate", True
+            answer = self._gate.ask("tools/call", {"name": name, "arguments": arguments})
+            return "\n".join(block.get("text", "") for block in answer["content"]), answer.get("isError", False)
+
+        self._tool(f"mcp__gate__{name}", arguments, act)
 
     def _do_result(self, given: dict[str, Any]) -> None:
         _emit(
@@ -111,7 +129,7 @@ class Player:
     def _do_stderr(self, text: str) -> None:
         os.write(2, _bytes(text))
 
-    def _tool(self, name: str, given: dict[str, str], act: Callable[[], Answer]) -> None:
+    def _tool(self, name: str, given: dict[str, Any], act: Callable[[], Answer]) -> None:
         call = f"call_{self._turns + 1}"
         self._assistant({"type": "tool_use", "id": call, "name": name, "input": given})
         try:
@@ -125,6 +143,63 @@ class Player:
         self._turns += 1
         message = {"id": f"msg_{self._turns}", "role": "assistant", "model": "scripted", "content": [block]}
         _emit({"type": "assistant", "message": message, "parent_tool_use_id": None})
+
+
+class Gate:
+    """The gate of this session, over the Model Context Protocol's streamable HTTP.
+
+    Args:
+        config: the file that says where it is: `{"mcpServers": {"gate": {"url": …, "headers": …}}}`.
+    """
+
+    def __init__(self, config: str) -> None:
+        server = json.loads(Path(config).read_text())["mcpServers"]["gate"]
+        self._host, _, self._path = server["url"].removeprefix("http://").partition("/")
+        self._headers = {**server["headers"], "Accept": "application/json, text/event-stream"}
+        self._headers["Content-Type"] = "application/json"
+        self._number = 0
+        client = {"name": "scripted", "version": "1"}
+        self.ask("initialize", {"protocolVersion": _GATE_PROTOCOL, "capabilities": {}, "clientInfo": client})
+        self._headers["MCP-Protocol-Version"] = _GATE_PROTOCOL
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self.tools = [tool["name"] for tool in self.ask("tools/list", {})["tools"]]
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """One request's result.
+
+        Raises:
+            ValueError: the gate answered with an error, or not at all.
+        """
+        self._number += 1
+        asked = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
+        for message in self._send(asked):
+            if message.get("id") == self._number and "result" in message:
+                result: dict[str, Any] = message["result"]
+                return result
+            if "error" in message:
+                raise ValueError(f"the gate: {message['error'].get('message', '')}")
+        raise ValueError("the gate gave no answer")
+
+    def _send(self, message: dict[str, Any]) -> list[dict[str, Any]]:
+        """The messages that come back for one: a JSON object alone, or a stream of events."""
+        from http.client import BAD_REQUEST, HTTPConnection, HTTPException  # noqa: PLC0415 - few sessions have a gate
+
+        connection = HTTPConnection(self._host, timeout=_GATE_CALL_S)
+        try:
+            connection.request("POST", f"/{self._path}", json.dumps(message), self._headers)
+            response = connection.getresponse()
+            text = response.read().decode()
+        except HTTPException as error:
+            raise ValueError(f"the gate went away: {error!r}") from error
+        finally:
+            connection.close()
+        if response.status >= BAD_REQUEST:
+            raise ValueError(f"the gate: HTTP {response.status}: {text[:_SHOWN]}")
+        self._headers |= {"Mcp-Session-Id": known} if (known := response.headers.get("Mcp-Session-Id")) else {}
+        if "text/event-stream" in response.headers.get("Content-Type", ""):
+            found = [line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:")]
+            return [json.loads(line) for line in found if line.strip()]
+        return [json.loads(text)] if text else []
 
 
 def _emit(record: dict[str, Any]) -> None:
@@ -182,7 +257,7 @@ def _shell(line: str) -> Answer:
 def main() -> None:
     """Read the order from stdin and play it."""
     order = json.load(sys.stdin)
-    Player(order["tools"]).play(order["steps"])
+    Player(order["tools"], order.get("gate")).play(order["steps"])
 
 
 if __name__ == "__main__":

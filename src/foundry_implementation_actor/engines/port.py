@@ -8,13 +8,18 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from foundry_implementation_actor.domain.command import Command
+from foundry_implementation_actor.domain.price import Usage
 from foundry_implementation_actor.domain.run import Door
 
-OUTPUT_LIMIT = 256 * 1024 * 1024
-"""What one session may write to stdout and stderr together, in bytes."""
-
 TIMEOUT_S = 24 * 3600.0
-"""The time limit of a session's command. The session's own budget is held by `session.drive`."""
+"""The time limit of a session's command. The session's own budget, its output too, is held by `session.drive`."""
+
+
+GATE = "gate"
+"""What a session calls the gate that is its only pen."""
+
+GATE_TOOLS = ("make", "implement", "edit", "read", "test", "status")
+"""The tools of the gate, in the order of work."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +28,11 @@ class SessionOrder:
 
     `system` is added to the engine's own system prompt and may travel in the argv, so it stays short;
     `prompt` travels on stdin and may be long. `tree` is where the session works, `home` and
-    `temporary` are directories of its own. `turns` is the budget that the engine is told.
+    `temporary` are directories of its own. `turns` and `cost_usd` (US dollars, 0 for none)
+    are the budget that the engine is told.
     `credentials` are the model's variables and nothing else. `path` is the session's PATH.
-    `surroundings` are variables that tell it of its sandbox: its proxy and its caches.
+    `surroundings` are variables that tell it of its sandbox: its proxy and its caches. `gate` is the file that
+    tells how its only pen is reached (`{"mcpServers": {"gate": …}}`); None when it writes freely.
     """
 
     door: Door
@@ -40,6 +47,8 @@ class SessionOrder:
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     surroundings: Mapping[str, str] = field(default_factory=dict)
     remediation: bool = False
+    cost_usd: float = 0.0
+    gate: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -79,15 +88,29 @@ class ToolResult:
     is_error: bool = False
 
 
-Fault = Literal["", "turns", "provider", "engine"]
+@dataclass(frozen=True)
+class Spent:
+    """The tokens that a message of the model `model` has taken so far, also a message of a sub-agent.
+
+    It is said again with every piece of the message. `written` is the length of this piece, in bytes
+    of UTF-8: the tokens of the output may be stated before they are there.
+    """
+
+    message: str
+    model: str
+    usage: Usage
+    written: int = 0
+
+
+Fault = Literal["", "turns", "money", "provider", "engine"]
 
 
 @dataclass(frozen=True)
 class Result:
     """The session's closing word.
 
-    `fault` is empty when it came to its own end; `turns` when the engine stopped at its own turn
-    limit, `provider` when the model's service refused or failed, `engine` for anything else.
+    `fault` is empty when it came to its own end; `turns` or `money` when the engine stopped at its
+    own limit, `provider` when the model's service refused or failed, `engine` for anything else.
     """
 
     fault: Fault
@@ -106,7 +129,7 @@ class Other:
     text: str = ""
 
 
-StreamEvent = Init | Said | ToolCall | ToolResult | Result | Other
+StreamEvent = Init | Said | ToolCall | ToolResult | Spent | Result | Other
 
 
 class Engine(Protocol):

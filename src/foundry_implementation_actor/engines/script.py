@@ -14,6 +14,7 @@ from typing import Any
 from foundry_implementation_actor.domain.document import Document, KeyPath, Wrong
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.run import Door
+from foundry_implementation_actor.engines.port import GATE_TOOLS
 from foundry_implementation_actor.system.yaml_values import read_values
 
 FORMAT = "foundry-implementation-actor/script/v1"
@@ -75,6 +76,14 @@ def _is_path(value: object) -> str:
     return "" if isinstance(value, str) and value and "\0" not in value else "a path"
 
 
+def _is_gate_call(value: object) -> str:
+    if isinstance(value, dict) and set(value) == {"tool", "arguments"}:
+        tool, arguments = value["tool"], value["arguments"]
+        if tool in GATE_TOOLS and isinstance(arguments, dict):
+            return ""
+    return f"`tool` ({', '.join(GATE_TOOLS)}) and an object of `arguments`"
+
+
 def _is_true(value: object) -> str:
     return "" if value is True else "true"
 
@@ -120,6 +129,7 @@ STEPS: dict[str, Callable[[object], str]] = {
     "move": _fields("from to"),
     "shell": _is_text,
     "answer": _is_object,
+    "gate": _is_gate_call,
     "result": _fields("", "text subtype is_error turns cost_usd input_tokens output_tokens api_error_status"),
     "silence": _is_true,
     "hang_after_result": _is_true,

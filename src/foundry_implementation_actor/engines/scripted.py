@@ -15,7 +15,7 @@ from typing import Any
 from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.engines.claude_code import TOOLS
-from foundry_implementation_actor.engines.port import OUTPUT_LIMIT, TIMEOUT_S, SessionOrder, StreamEvent
+from foundry_implementation_actor.engines.port import TIMEOUT_S, SessionOrder, StreamEvent
 from foundry_implementation_actor.engines.script import Script
 from foundry_implementation_actor.engines.stream_json import read_line
 
@@ -43,7 +43,8 @@ class Scripted:
         Raises:
             ActorError: UNFIT when no session of the script answers the order.
         """
-        given = {"tools": TOOLS[order.door].split(","), "steps": self._steps(order)}
+        gate = None if order.gate is None else str(order.gate)
+        given = {"tools": TOOLS[order.door].split(","), "steps": self._steps(order), "gate": gate}
         return Command(
             argv=(sys.executable, "-I", "-S", _PLAYER),
             cwd=order.tree,
@@ -54,7 +55,6 @@ class Scripted:
             },
             timeout_s=TIMEOUT_S,
             stdin=json.dumps(given).encode(),
-            output_limit=OUTPUT_LIMIT,
         )  # fmt: skip
 
     def read(self, line: bytes) -> tuple[StreamEvent, ...]:

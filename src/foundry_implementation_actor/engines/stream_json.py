@@ -3,7 +3,8 @@
 An assistant message arrives as one line for each of its content blocks, all with the same
 `message.id`: that id is the turn. A message of a sub-agent (`parent_tool_use_id` is set) and one
 that the CLI made up itself (model `<synthetic>`) belong to no turn, so that the actor counts what
-`--max-turns` counts. Usage in these lines is not final; only the `result` line's is.
+`--max-turns` counts; their tokens count all the same. Usage in these lines was stated before the
+output was written; only the `result` line's is final.
 """
 
 from __future__ import annotations
@@ -12,18 +13,22 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
+from foundry_implementation_actor.domain.price import Usage
 from foundry_implementation_actor.engines.port import (
     Fault,
     Init,
     Other,
     Result,
     Said,
+    Spent,
     StreamEvent,
     ToolCall,
     ToolResult,
 )
 
 _SYNTHETIC = "<synthetic>"
+_MOST_TOKENS = 10**9
+_LIMITS: dict[str, Fault] = {"error_max_turns": "turns", "error_max_budget_usd": "money"}
 
 
 def read_line(line: bytes) -> tuple[StreamEvent, ...]:
@@ -72,8 +77,9 @@ def _init(record: dict[str, Any]) -> Init:
 
 def _assistant(record: dict[str, Any]) -> Iterator[StreamEvent]:
     message = _object(record.get("message"))
-    ours = message.get("model") != _SYNTHETIC and not record.get("parent_tool_use_id")
-    turn = _text(message.get("id") or record.get("uuid") or "?") if ours else ""
+    made_up = message.get("model") == _SYNTHETIC
+    name = _text(message.get("id") or record.get("uuid") or "?")
+    turn = "" if made_up or record.get("parent_tool_use_id") else name
     for block in _blocks(message):
         match block.get("type"):
             case "text":
@@ -84,6 +90,33 @@ def _assistant(record: dict[str, Any]) -> Iterator[StreamEvent]:
                 yield ToolCall(turn, _text(block.get("name")), _json(block.get("input")))
             case kind:
                 yield Said(turn, "thinking", f"[{_text(kind)}]")
+    usage = _object(message.get("usage"))
+    if usage and not made_up:
+        yield Spent(name, _text(message.get("model")), _usage(usage), _length(message))
+
+
+def _usage(given: dict[str, Any]) -> Usage:
+    """Tokens as a message states them. No count is above a billion: what is, is no count."""
+    written, by_time = given.get("cache_creation_input_tokens"), _object(given.get("cache_creation"))
+    for_an_hour = min(_tokens(by_time.get("ephemeral_1h_input_tokens")), _tokens(written))
+    return Usage(
+        _tokens(given.get("input_tokens")),
+        _tokens(given.get("output_tokens")),
+        _tokens(written) - for_an_hour,
+        for_an_hour,
+        _tokens(given.get("cache_read_input_tokens")),
+    )
+
+
+def _tokens(value: object) -> int:
+    return min(_count(value), _MOST_TOKENS)
+
+
+def _length(message: dict[str, Any]) -> int:
+    """What the model wrote in these blocks, in bytes of UTF-8."""
+    blocks = _blocks(message)
+    written = (_text(block.get("text") or block.get("thinking") or block.get("input")) for block in blocks)
+    return sum(len(part.encode("utf-8", "replace")) for part in written)
 
 
 def _user(record: dict[str, Any]) -> Iterator[StreamEvent]:
@@ -114,11 +147,11 @@ def _fault(record: dict[str, Any]) -> Fault:
     The CLI writes `subtype: success` with `is_error: true` when the model's service answered with
     an error, refused, or could not be reached.
     """
-    subtype = record.get("subtype")
+    subtype = _text(record.get("subtype"))
     if record.get("is_error") is not True and subtype == "success":
         return ""
-    if subtype == "error_max_turns":
-        return "turns"
+    if subtype in _LIMITS:
+        return _LIMITS[subtype]
     return "provider" if subtype == "success" or record.get("api_error_status") else "engine"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from foundry_implementation_actor.domain.unit import Target
-from foundry_implementation_actor.gate.state import hold, hold_now, kept_folder, state_folder, write_durably
+from foundry_implementation_actor.gate.state import hold, hold_now, kept_folder, state_folder, told, write_durably
 
 _FOLDER = "finish"
 
@@ -73,5 +73,5 @@ class Finishes:
             with hold_now(aside.parent, f"{target}.lock") as free:
                 if free:
                     aside.unlink(missing_ok=True)
-                    said.append(f"{aside.relative_to(self._root)}: removed, it was never finished")
+                    said.append(f"{told(self._root, aside)}: removed, it was never finished")
         return said

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from foundry_implementation_actor.domain.command import Command, Completed
 from foundry_implementation_actor.domain.error import ActorError
+from foundry_implementation_actor.domain.package import install
 from foundry_implementation_actor.gate.app import signs
 from foundry_implementation_actor.gate.house import House
 from foundry_implementation_actor.gate.isolate import isolation_refusal
@@ -20,7 +21,6 @@ from foundry_implementation_actor.gate.settings import FILE, PYTHON
 from foundry_implementation_actor.gate.state import FOLDER
 from foundry_implementation_actor.languages.python_place import TY
 from foundry_implementation_actor.system.process import run_contained
-from foundry_implementation_actor.system.release import install
 
 _TIMEOUT_S = 20.0
 _EXTRA = install("gate")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Protocol
 
 from foundry_implementation_actor.domain.app import App
 from foundry_implementation_actor.domain.unit import Candidate, Place, Target, digest
@@ -18,14 +19,34 @@ from foundry_implementation_actor.gate.isolate import isolated
 from foundry_implementation_actor.gate.outcome import Again, Landed, Refused, Tested, Text, Trial
 from foundry_implementation_actor.gate.plan import Unmade
 from foundry_implementation_actor.gate.record import record
-from foundry_implementation_actor.gate.scaffold import Made, make
+from foundry_implementation_actor.gate.scaffold import Barred, Made, make
 from foundry_implementation_actor.gate.shadow import shadowed
 from foundry_implementation_actor.gate.spot import read_live
 from foundry_implementation_actor.gate.staging import Declared, Staged, Staging
 from foundry_implementation_actor.gate.trial import Isolated, Notice, try_bodies
-from foundry_implementation_actor.judges.bodies import LANGUAGES, body_judges
+from foundry_implementation_actor.judges.bodies import body_judges, language_of
 from foundry_implementation_actor.judges.port import BodyJudge
 from foundry_implementation_actor.system.secrets import Redact, redactor
+
+
+class Witness(Protocol):
+    """Told what a gate does to its app, after it is done and before the caller is told. In any thread."""
+
+    def attempted(self, record: Mapping[str, Any], outcome: Landed | Refused) -> None:
+        """An attempt to land something: its line of the ledger, and what came of it."""
+
+    def made(self, made: Made) -> None:
+        """New files."""
+
+
+class Nobody:
+    """A witness that keeps nothing."""
+
+    def attempted(self, record: Mapping[str, Any], outcome: Landed | Refused) -> None:
+        """Nothing."""
+
+    def made(self, made: Made) -> None:
+        """Nothing."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +62,8 @@ class Gate:
         redact: takes secrets out of what the ledger keeps.
         given_up: whether the caller took the call back; asked before a body lands, in any thread.
         step: see `landing.Step`.
+        witness: see `Witness`.
+        barred: see `scaffold.Barred`.
     """
 
     house: House
@@ -51,6 +74,8 @@ class Gate:
     redact: Redact = field(default=redactor(()))
     given_up: Callable[[], bool] = lambda: False
     step: landing.Step = lambda _: None
+    witness: Witness = field(default=Nobody())
+    barred: Barred = lambda _: ""
 
     @property
     def root(self) -> Path:
@@ -99,7 +124,7 @@ class Gate:
         app = self.tools(self.house.app_for(target.plugin))
         self.notice(f"own-test: {target}")
         with self.isolated(app, ()) as run:
-            return Tested(target, path, LANGUAGES[app.language].own_test(app, path, run, original=True))
+            return Tested(target, path, language_of(app.language).own_test(app, path, run, original=True))
 
     def make(self, kind: str, plugin: str, name: str = "", *, dry_run: bool = False) -> Made | Unmade:
         """Create a plugin, a class or a test; see `scaffold.make`.
@@ -107,7 +132,10 @@ class Gate:
         Raises:
             ActorError: UNFIT when a file cannot be written.
         """
-        return make(self.house, kind, plugin, name, dry_run=dry_run)
+        made = make(self.house, kind, plugin, name, dry_run=dry_run, barred=self.barred)
+        if isinstance(made, Made) and made.written:
+            self.witness.made(made)
+        return made
 
     def status(self) -> list[Staged]:
         """Every body that is staged and not finished."""
@@ -130,7 +158,8 @@ class Gate:
         found = self._find(target, act)
         if isinstance(found, str):
             return found
-        return shadowed(self.house.settings, found.path, found.module, is_test=found.is_test) or found
+        shadow = shadowed(self.house.settings, found.path, found.module, is_test=found.is_test)
+        return shadow or self.barred(found.path) or found
 
     def _judge(self, candidates: Sequence[Candidate]) -> Trial:
         judges = self.judges if self.judges is not None else body_judges(self.house.app.language)
@@ -141,7 +170,9 @@ class Gate:
         # A finish goes on, since its answer is kept for the caller who asks again.
         given_up = (lambda: False) if act == "finish" else self.given_up
         outcome = attempt(Ground(self.root, self._find_to_land, self._judge, self.step, given_up), asks)
-        missed = ledger.append(self.root, record(act, asks, outcome, self.redact))
+        told = record(act, asks, outcome, self.redact)
+        self.witness.attempted(told, outcome)
+        missed = ledger.append(self.root, told)
         if missed and isinstance(outcome, Landed):
             return replace(outcome, notes=(*outcome.notes, missed))
         return outcome

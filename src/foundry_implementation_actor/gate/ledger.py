@@ -11,7 +11,7 @@ from typing import Any
 
 from foundry_implementation_actor.domain.error import ActorError
 from foundry_implementation_actor.domain.event import line
-from foundry_implementation_actor.gate.state import FOLDER, give_to_owner, hold, kept_folder, state_folder
+from foundry_implementation_actor.gate.state import give_to_owner, hold, kept_folder, state_folder
 
 LIMIT = 4 * 1024 * 1024
 """Bytes after which the ledger is put aside as `ledger.1.jsonl`, of which one is kept."""
@@ -43,10 +43,11 @@ def append(root: Path, record: Mapping[str, Any], limit: int = LIMIT) -> str:
 def entries(root: Path) -> Iterator[dict[str, Any]]:
     """Every attempt that is still written down, oldest first; a torn line is passed over."""
     folder = kept_folder(root)
-    for name in (_OLD, _NAME) if folder else ():
-        path = root / FOLDER / name
+    if folder is None:
+        return
+    for name in (_OLD, _NAME):
         with contextlib.suppress(OSError):
-            for raw in path.read_bytes().split(b"\n"):
+            for raw in (folder / name).read_bytes().split(b"\n"):
                 with contextlib.suppress(ValueError):
                     record = json.loads(raw)
                     if isinstance(record, dict):

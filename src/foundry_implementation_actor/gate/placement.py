@@ -26,7 +26,7 @@ from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.unit import digest
 from foundry_implementation_actor.gate import guard
 from foundry_implementation_actor.gate.limits import bounded, limited, missing_program, private
-from foundry_implementation_actor.gate.state import hold, kept_folder, state_folder, sync_folder, write_durably
+from foundry_implementation_actor.gate.state import hold, kept_folder, state_folder, sync_folder, told, write_durably
 from foundry_implementation_actor.system.files import parent_below, remove_tree
 from foundry_implementation_actor.system.process import Stop, run_contained
 
@@ -109,7 +109,7 @@ def undisturbed(root: Path) -> Iterator[None]:
 def recover(root: Path) -> list[str]:
     """Take away every candidate that a killed process left at its live path; a line for each."""
     folder = kept_folder(root, _FOLDER)
-    if folder is None or not {path.suffix for path in folder.iterdir()} & {".json", ".original"}:
+    if folder is None or not {path.suffix for path in folder.iterdir()} & {".json", ".original", ".new"}:
         return []
     with hold(folder, _LOCK):
         return _undo_all(root, folder)
@@ -131,7 +131,7 @@ def _placed(root: Path, files: Mapping[str, bytes], changed: list[str] | None = 
             touched |= _take_back(root, one)
         touched |= _drop_forged(root)
         if touched and changed is not None:
-            changed.append(f"{folder.relative_to(root)}")
+            changed.append(told(root, folder))
 
 
 def _record(root: Path, folder: Path, path: str, content: bytes) -> _Placed:
@@ -212,6 +212,8 @@ def _drop_forged(root: Path) -> bool:
 
 
 def _undo_all(root: Path, folder: Path) -> list[str]:
+    for half in folder.glob(".*.new"):  # a record that was not whole yet: nothing had been placed
+        remove_tree(half)
     done = [_undo(root, record) for record in sorted(folder.glob("*.json"))]
     return done + [said for orphan in sorted(folder.glob("*.original")) if (said := _orphaned(root, orphan))]
 
@@ -223,7 +225,7 @@ def _orphaned(root: Path, orphan: Path) -> str:
         return ""
     other = orphan.with_suffix(".found")
     orphan.rename(other)
-    return f"{other.relative_to(root)}: an original whose record is gone is kept here; see which file it is"
+    return f"{told(root, other)}: an original whose record is gone is kept here; see which file it is"
 
 
 def _undo(root: Path, record: Path) -> str:
@@ -232,7 +234,7 @@ def _undo(root: Path, record: Path) -> str:
     if said is None:
         odd = record.with_suffix(".forged")
         record.rename(odd)
-        return f"{odd.relative_to(root)}: is no record of a file of this app; nothing was done for it"
+        return f"{told(root, odd)}: is no record of a file of this app; nothing was done for it"
     live, kept = root / said["path"], record.with_suffix(".original")
     live.with_name(f".{record.stem}.candidate").unlink(missing_ok=True)
     what = "was in its place"
@@ -241,7 +243,7 @@ def _undo(root: Path, record: Path) -> str:
             what = "is back in its place"
             other = _set_aside(live, record, {said["candidate"], digest(kept.read_bytes())})
             if other is not None:
-                what += f"; what somebody wrote over the candidate is kept as {other.relative_to(root)}"
+                what += f"; what somebody wrote over the candidate is kept as {told(root, other)}"
         _put_back(kept, live)
     elif live.is_file() and digest(live.read_bytes()) == said["candidate"]:
         what = "is gone, and the body that was being judged stands there"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -24,6 +25,10 @@ _RECORD = "record.json"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+Barred = Callable[[str], str]
+"""Why nothing may be written to a path below the root; empty when something may."""
+
+
 @dataclass(frozen=True)
 class Made:
     """The new files, by their paths below the root; `written` is false after a dry run."""
@@ -32,21 +37,36 @@ class Made:
     written: bool
 
 
-def make(house: House, kind: str, plugin: str, name: str = "", *, dry_run: bool = False) -> Made | Unmade:
-    """Create a plugin, a class or a test; see `planned` for the arguments.
+def make(
+    house: House, kind: str, plugin: str, name: str = "", *, dry_run: bool = False, barred: Barred = lambda _: ""
+) -> Made | Unmade:
+    """Create a plugin, a class or a test; see `planned` for the other arguments.
+
+    Args:
+        house: the app.
+        kind: what to make.
+        plugin: where.
+        name: what to call it.
+        dry_run: only say what would be made.
+        barred: see `Barred`.
 
     Raises:
         ActorError: UNFIT when a file cannot be written; nothing is left of it then.
     """
     if dry_run:
-        plan = planned(house, kind, plugin, name)
+        plan = _allowed(planned(house, kind, plugin, name), barred)
         return plan if isinstance(plan, Unmade) else Made(plan, written=False)
     folder = state_folder(house.root, _FOLDER)
     with hold(folder, _LOCK):
         _undo(house.root, folder / _RECORD)
         # Planned under the lock, so that two calls at once do not both find the name free.
-        plan = planned(house, kind, plugin, name)
+        plan = _allowed(planned(house, kind, plugin, name), barred)
         return plan if isinstance(plan, Unmade) else _write(house.root, plan, folder / _RECORD)
+
+
+def _allowed(plan: Files | Unmade, barred: Barred) -> Files | Unmade:
+    because = "" if isinstance(plan, Unmade) else next(filter(None, map(barred, plan)), "")
+    return Unmade(because) if because else plan
 
 
 def recover(root: Path) -> list[str]:

@@ -18,6 +18,7 @@ from foundry_implementation_actor.gate.state import (
     hold,
     kept_folder,
     state_folder,
+    told,
     unwritable,
     write_durably,
 )
@@ -167,7 +168,7 @@ class Staging:
             asides = sorted(path for path in folder.rglob(".*") if path.suffix in {".new", ".dropped"})
             for path in asides:
                 remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        return [f"{path.relative_to(self._root)}: removed, it was never finished" for path in asides]
+        return [f"{told(self._root, path)}: removed, it was never finished" for path in asides]
 
 
 def too_large(size: int) -> str:

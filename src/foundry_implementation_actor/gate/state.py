@@ -1,4 +1,7 @@
-"""Where the gate keeps what is its own: `.foundry/` at the app's root, never imported, never autoloaded."""
+"""Where the gate keeps what is its own: `.foundry/` at the app's root, never imported, never autoloaded.
+
+For an app whose tree is to hold nothing of the gate's, it is kept in another folder (`kept_in`).
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,35 @@ from foundry_implementation_actor.domain.error import ActorError, Code
 FOLDER = ".foundry"
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 
+# A table and not an argument: everything that keeps state knows its app by the root alone.
+_elsewhere: dict[Path, Path] = {}
+
+
+@contextlib.contextmanager
+def kept_in(root: Path, folder: Path) -> Iterator[None]:
+    """Have this process keep the state of one app in a folder of the caller's, as long as the context is open.
+
+    Args:
+        root: the real path of the app.
+        folder: there already, and on the same file system as the app.
+    """
+    assert root not in _elsewhere, "one process serves an app once at a time"
+    _elsewhere[root] = folder
+    try:
+        yield
+    finally:
+        del _elsewhere[root]
+
+
+def state_of(root: Path) -> Path:
+    """Where the state of an app is, or would be."""
+    return _elsewhere.get(root, root / FOLDER)
+
+
+def told(root: Path, place: Path) -> str:
+    """A place of an app's state, as a message names it."""
+    return f"{FOLDER}/{place.relative_to(state_of(root))}"
+
 
 def state_folder(root: Path, *names: str) -> Path:
     """The folder `.foundry/<names>` of an app, made when it is missing.
@@ -21,7 +53,7 @@ def state_folder(root: Path, *names: str) -> Path:
     Raises:
         ActorError: UNFIT when it cannot be made, or when one on the way is a link or a file.
     """
-    folder = root / FOLDER
+    folder = state_of(root)
     try:
         _make(folder, ignored=True)
         for name in names:
@@ -34,12 +66,14 @@ def state_folder(root: Path, *names: str) -> Path:
 
 def kept_folder(root: Path, *names: str) -> Path | None:
     """The same folder when it is there already, else None; a link counts as not there."""
-    folder = root
-    for name in (FOLDER, *names):
-        folder /= name
-        if folder.is_symlink() or not folder.is_dir():
+    place = state_of(root)
+    if not _is_folder(place):
+        return None
+    for name in names:
+        place /= name
+        if not _is_folder(place):
             return None
-    return folder
+    return place
 
 
 @contextlib.contextmanager
@@ -118,6 +152,10 @@ def unwritable(error: OSError, place: Path) -> ActorError:
     because = error.strerror or str(error)
     hint = "nothing was changed; make room, or let the gate write there"
     return ActorError(Code.UNFIT, f"the gate cannot write: {because}", hint=hint, where=str(place))
+
+
+def _is_folder(place: Path) -> bool:
+    return place.is_dir() and not place.is_symlink()
 
 
 def _make(folder: Path, *, ignored: bool = False) -> None:

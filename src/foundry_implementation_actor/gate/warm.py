@@ -34,17 +34,19 @@ _MOST_FAILURES = 3
 class Warm:
     """What is kept ready for one app. A context manager: leaving it ends all of it.
 
-    `isolated` stands in for `isolate.isolated`. It may be used by several threads at once.
+    `isolated` stands in for `isolate.isolated`. It may be used by several threads at once. `halt` ends it from
+    elsewhere.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, halt: isolate.Halt | None = None) -> None:
+        self._halt = halt
         self._forks = _Kept[Forks]()
         self._analyser = _Kept[Analyser]()
 
     @contextlib.contextmanager
     def isolated(self, app: App, candidates: Sequence[Candidate]) -> Iterator[Run]:
         """A `Run` as `isolate.isolated` gives it, warm where it can be."""
-        with isolate.isolated(app, candidates) as cold:
+        with isolate.isolated(app, candidates, self._halt) as cold:
             if isinstance(cold, Sandbox) and app.language == python.NAME and not app.network:
                 is_test = any(candidate.place.is_test for candidate in candidates)
                 yield _WarmRun(app, cold, self._forked, None if is_test else self._analysed)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from foundry_implementation_actor.domain.app import App, Run
 from foundry_implementation_actor.domain.command import Command, Completed
 from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.domain.package import install
 from foundry_implementation_actor.domain.unit import Candidate
 from foundry_implementation_actor.domain.verdict import Outcome, Verdict
 from foundry_implementation_actor.judges.construction import judge_construction
@@ -17,11 +20,14 @@ from foundry_implementation_actor.judges.port import BodyJudge
 from foundry_implementation_actor.judges.shape import judge_shape
 from foundry_implementation_actor.judges.strict_types import judge_strict_types
 from foundry_implementation_actor.judges.syntax import judge_syntax
-from foundry_implementation_actor.languages import php, python
 from foundry_implementation_actor.languages.port import Language
 
-LANGUAGES: dict[str, Language] = {python.NAME: python, php.NAME: php}
+if TYPE_CHECKING:
+    from foundry_implementation_actor.languages import php, python
 
+    _modules: tuple[Language, ...] = (php, python)
+
+_LANGUAGES = {name: f"foundry_implementation_actor.languages.{name}" for name in ("php", "python")}
 _Judge = Callable[[Language, App, Candidate, Run], Verdict]
 _JUDGES: dict[str, _Judge] = {
     "syntax": judge_syntax,
@@ -34,17 +40,31 @@ _JUDGES: dict[str, _Judge] = {
 _ONLY_PHP = frozenset({"strict-types"})
 
 
+def language_of(name: str) -> Language:
+    """The module of a language, loaded when it is asked for: PHP's needs a grammar that a Python app can do without.
+
+    Raises:
+        ActorError: BAD_REQUEST for a language that the gate does not know, UNFIT when its module lacks another.
+    """
+    if name not in _LANGUAGES:
+        raise ActorError(Code.BAD_REQUEST, f"no judges for {name!r}", hint=f"use one of {', '.join(_LANGUAGES)}")
+    try:
+        module: Any = importlib.import_module(_LANGUAGES[name])
+    except ModuleNotFoundError as error:
+        raise ActorError(Code.UNFIT, f"the judges for {name} need {error.name}", hint=install("gate")) from error
+    language: Language = module
+    return language
+
+
 def body_judges(language: str) -> tuple[BodyJudge, ...]:
     """The judges for bodies of a language, in order.
 
     Raises:
-        ActorError: BAD_REQUEST for a language that the gate does not know.
+        ActorError: see `language_of`.
     """
-    if language not in LANGUAGES:
-        known = ", ".join(sorted(LANGUAGES))
-        raise ActorError(Code.BAD_REQUEST, f"no judges for {language!r}", hint=f"use one of {known}")
+    module = language_of(language)
     names = [name for name in _JUDGES if language == "php" or name not in _ONLY_PHP]
-    return tuple(_BodyJudge(name, LANGUAGES[language], _JUDGES[name]) for name in names)
+    return tuple(_BodyJudge(name, module, _JUDGES[name]) for name in names)
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,17 @@ def judge_boundary(
     return _verdict(findings)
 
 
+def barred(capability: Capability, path: str) -> str:
+    """Why a change of a path would be refused whatever it is; empty when it may be changed."""
+    roots = capability.writes_only_under
+    if not any(path.startswith(root) for root in roots):
+        return f"{path} lies outside of the component roots ({', '.join(roots)})"
+    if any(path.startswith(folder) for folder in capability.scratch):
+        return f"{path} lies in a scratch directory, which is never committed"
+    rules = pathspec.GitIgnoreSpec.from_lines(capability.protected)
+    return f"{path} is protected" if rules.match_file(path) else ""
+
+
 def _verdict(findings: Sequence[Finding]) -> Verdict:
     return Verdict(NAME, Outcome.REFUSED if findings else Outcome.PASSED, tuple(findings))
 

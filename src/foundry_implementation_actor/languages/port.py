@@ -6,7 +6,8 @@ file and starts nothing itself; `run` is handed to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from foundry_implementation_actor.domain.app import App, Run
@@ -35,7 +36,9 @@ class Tests:
     `fault` says why the run as a whole cannot stand although no test said no: it hung, ended early,
     left no report. `failures` are the tests and set-ups that said no. `passed` counts tests that
     passed and were expected to. `said` is one line about what was skipped and the like. `asked` names
-    the tests that passed, `unasked` those that were skipped or that the host cannot ask.
+    the tests that passed, `unasked` those that were skipped or that the host cannot ask. `broken` are
+    the tests that failed before the app or a test had a part in it, by name, with the reason. `through`
+    are files of the app, tests apart, that had a part in the `cause`.
     """
 
     collected: int = 0
@@ -47,12 +50,14 @@ class Tests:
     said: str = ""
     asked: frozenset[str] = frozenset()
     unasked: frozenset[str] = frozenset()
+    broken: Mapping[str, str] = field(default_factory=dict)
+    through: frozenset[str] = frozenset()
 
     @property
     def green(self) -> bool:
         """Whether all that was collected ran, none said no, and at least one passed."""
         whole = self.collected == self.ran and not self.fault and not self.cause
-        return whole and self.passed > 0 and not self.failures
+        return whole and self.passed > 0 and not self.failures and not self.broken
 
 
 class Language(Protocol):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from foundry_implementation_actor.domain.app import App
+from foundry_implementation_actor.domain.package import install
 from foundry_implementation_actor.domain.unit import Place
 
 INSIDE = Path(__file__).with_name("inside")
@@ -69,7 +70,7 @@ def ty_argv(app: App) -> tuple[str, ...] | str:
         return app.analyser
     found = _installed("ty")
     if found != TY:
-        return f"ty {TY} is needed and is {found or 'not there'}; install foundry-implementation-actor[gate]"
+        return f"ty {TY} is needed and is {found or 'not there'}; {install('gate')}"
     return (str(Path(sysconfig.get_path("scripts")) / "ty"),)
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from foundry_implementation_actor.domain.unit import Candidate
 from foundry_implementation_actor.domain.verdict import Finding
 
-_RUNNING = frozenset({"pytest", "_pytest", "unittest", "pluggy", "foundry_gate_report"})
+_REPORT = ("foundry_gate_report", "foundry_gate_place", "foundry_gate_settings")
+_RUNNING = frozenset({"pytest", "_pytest", "unittest", "pluggy", *_REPORT})
 _HARMLESS = "unittest.mock"  # replaces names of the app's own, and runs no test
 _LOADS = frozenset({"import_module", "__import__", "find_spec", "reload"})
 _CALLERS = frozenset({"f_globals", "f_builtins"})

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from foundry_implementation_actor.domain.app import App
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
+from foundry_implementation_actor.domain.package import install
 from foundry_implementation_actor.languages.python_place import TY_RULES, environment, search_path
 
 _QUOTED = re.compile(r"`([^`]+)`")
@@ -54,7 +55,7 @@ def command(
 def read(completed: Completed) -> list[TyFinding] | str:
     """What ty found, or why it could not look."""
     if completed.ended is Ended.NOT_FOUND:
-        return "ty is not there; install foundry-implementation-actor[gate]"
+        return f"ty is not there; {install('gate')}"
     if completed.ended is not Ended.EXIT:
         return f"ty did not end within {completed.seconds:.0f} s ({completed.ended})"
     if completed.code != 0:

@@ -13,6 +13,7 @@ from foundry_implementation_actor.runs.workshop import Workshop, run_session
 from foundry_implementation_actor.session.answer import read_assessment
 from foundry_implementation_actor.session.prompt import assess_prompt
 from foundry_implementation_actor.workspace.checkout import Start, check_out, run_folder
+from foundry_implementation_actor.workspace.configuration import tell
 from foundry_implementation_actor.workspace.grounding import ground
 
 
@@ -41,11 +42,12 @@ def assess(shop: Workshop, task: Task, system: str, schema: Mapping[str, Any] | 
     with run_folder(shop.state, shop.capability.clone_prefix(task.task_id), shop.journal) as folder:
         with shop.journal.step("checkout", base=start.base):
             checkout = check_out(folder, mirror, start, shop.capability)
+        tell(shop.journal, checkout.base.configuration)
         with shop.journal.step("ground"):
             ground(checkout, shop.capability, shop.fetcher, shop.journal)
         with shop.journal.step("session", engine=shop.engine.name):
             end = run_session(shop, task, checkout, system=system, prompt=assess_prompt(task, schema))
     with shop.journal.step("read-answer"):
-        return read_assessment(
-            shop.journal.redact(end.text), schema, [str(item["id"]) for item in task.acceptance_surface]
-        )
+        ids = [str(item["id"]) for item in task.acceptance_surface]
+        answer: dict[str, Any] = shop.journal.hidden(read_assessment(shop.journal.redact(end.text), schema, ids))
+        return answer  # hidden twice, because JSON can spell a secret in escapes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from foundry_implementation_actor.delivery.version import image_version
 from foundry_implementation_actor.domain.capability import Component
 from foundry_implementation_actor.domain.error import ActorError
 from foundry_implementation_actor.domain.event import clip
+from foundry_implementation_actor.domain.gated import GateRecord
 from foundry_implementation_actor.domain.run import Accepted, Refused, Reply, SessionEnd
 from foundry_implementation_actor.runs.start import REQUEST_TRAILER, Run
 from foundry_implementation_actor.system.git import Git
@@ -22,6 +23,7 @@ from foundry_implementation_actor.workspace.capture import staged_tree
 from foundry_implementation_actor.workspace.trusted import Trusted
 
 _LONGEST_CAUSE = 8_000
+_MOST_NAMED = 20
 
 
 def commit_change(run: Run, trusted: Trusted, end: SessionEnd) -> str:
@@ -33,8 +35,10 @@ def commit_change(run: Run, trusted: Trusted, end: SessionEnd) -> str:
         ("Base", base),
         ("Actor", f"foundry-implementation-actor {shop.version}"),
         ("Session", f"{shop.engine.name}, {end.turns} turns"),
-        ("Judged-By", "boundary"),
+        ("Judged-By", "boundary" if run.pen is None else "boundary, gate"),
     ]
+    if run.pen is not None:
+        trailers += _gated(run.pen.record())
     unjudged = [component.name for component in shop.capability.components if component.verify]
     if unjudged:
         trailers.append(("Unjudged", f"verify of {', '.join(unjudged)}"))
@@ -43,6 +47,17 @@ def commit_change(run: Run, trusted: Trusted, end: SessionEnd) -> str:
     shown = [(name, hide(value)) for name, value in trailers]
     text = message(replace(task, title=hide(task.title)), hide(end.text), shown)
     return make_commit(trusted.git, staged_tree(trusted), base, text, shop.capability)
+
+
+def _gated(record: GateRecord) -> Iterator[tuple[str, str]]:
+    """What the session's only pen did, and what of its work nobody judged."""
+    yield "Gate", record.said
+    bodies = sorted(record.bodies.values(), key=lambda body: body.path)
+    left = [f"{body.name} ({', '.join(body.unjudged)})" for body in bodies if body.unjudged]
+    left += [f"{body.name} (a scaffold only)" for body in bodies if body.scaffold and body.differs]
+    if left:
+        more = f", and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+        yield "Unjudged", ", ".join(left[:_MOST_NAMED]) + more
 
 
 def push_branch(run: Run, git: Git, commit: str) -> Refused | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
-from foundry_implementation_actor.domain.run import Refused, Reply, SessionEnd
+from foundry_implementation_actor.domain.error import ActorError
+from foundry_implementation_actor.domain.run import Cause, Refused, Reply, SessionEnd
 from foundry_implementation_actor.domain.task import Task
 from foundry_implementation_actor.runs.deliver import commit_change, publish, push_branch
-from foundry_implementation_actor.runs.judge import judge
+from foundry_implementation_actor.runs.judge import Judged, judge, judge_pen
+from foundry_implementation_actor.runs.keep import keep
 from foundry_implementation_actor.runs.start import (
     Run,
     check_dockerfiles,
@@ -16,9 +20,11 @@ from foundry_implementation_actor.runs.start import (
     plan,
     read_repository,
     set_up,
+    with_pen,
 )
-from foundry_implementation_actor.runs.workshop import Workshop, run_session
+from foundry_implementation_actor.runs.workshop import SessionStoppedError, Workshop, run_session
 from foundry_implementation_actor.session.prompt import implement_prompt
+from foundry_implementation_actor.system.git import Git
 from foundry_implementation_actor.workspace.capture import changed_paths
 from foundry_implementation_actor.workspace.checkout import bare_view, run_folder
 from foundry_implementation_actor.workspace.trusted import Prepared
@@ -65,20 +71,54 @@ def _work(run: Run, system: str) -> Reply:
     if isinstance(ready, Refused):
         return ready
     checkout, prepared = ready
+    penned = with_pen(run, checkout)
+    if isinstance(penned, Refused):
+        return penned
+    run = penned
     if run.plan.continues:
         journal.event("continues", branch=task.branch, commit=prepared.base.commit)
-    with journal.step("session", branch=task.branch, engine=shop.engine.name):
-        prompt = implement_prompt(task, shop.capability, continues=run.plan.continues)
-        end = run_session(shop, task, checkout, system=system, prompt=prompt)
+    gate = shop.gate_root if run.pen else None
+    prompt = implement_prompt(task, shop.capability, continues=run.plan.continues, gate=gate)
+    try:
+        with journal.step("session", branch=task.branch, engine=shop.engine.name):
+            end = run_session(shop, task, checkout, system=system, prompt=prompt, pen=run.pen)
+    except SessionStoppedError as stopped:
+        # While a process of the session may live, nothing that it could meddle with is started.
+        escaped = stopped.end.cause is Cause.ESCAPED
+        kept = "" if escaped else keep(run, prepared, stopped.end.cause.value)
+        raise _saying(stopped, kept) from stopped
     # Whatever lay on disk while the session ran may be its own work: from here on, another directory.
     with run_folder(shop.state, shop.capability.clone_prefix(task.task_id), shop.journal) as folder:
         return _deliver(replace(run, folder=folder), prepared, end)
 
 
 def _deliver(run: Run, prepared: Prepared, end: SessionEnd) -> Reply:
+    try:
+        landed = _land(run, prepared, end)
+    except ActorError as error:
+        raise _saying(error, keep(run, prepared, error.code.value)) from error
+    if isinstance(landed, Refused):
+        return replace(landed, because=f"{landed.because}{keep(run, prepared, 'refused')}")
+    return publish(run, landed.git, landed.commit, landed.touched)
+
+
+def _saying(error: ActorError, kept: str) -> ActorError:
+    """The same error, saying also what was kept."""
+    return ActorError(error.code, f"{error.message}{kept}", hint=error.hint, where=error.where)
+
+
+class _Landed(NamedTuple):
+    """A commit that the forge has on the task's branch, and the components that it touched."""
+
+    git: Git
+    commit: str
+    touched: Sequence[str]
+
+
+def _land(run: Run, prepared: Prepared, end: SessionEnd) -> _Landed | Refused:
     shop, task, journal = run.shop, run.task, run.shop.journal
     with journal.step("judge"):
-        judged = judge(shop, prepared, run.folder)
+        judged = _judged(run, prepared)
     if isinstance(judged, Refused):
         return judged
     git = judged.trusted.git
@@ -91,9 +131,17 @@ def _deliver(run: Run, prepared: Prepared, end: SessionEnd) -> Reply:
         return refused
     with journal.step("push", branch=task.branch):
         refused = push_branch(run, git, commit)
-    if refused is not None:
-        return refused
-    return publish(run, git, commit, touched)
+    return refused or _Landed(git, commit, touched)
+
+
+def _judged(run: Run, prepared: Prepared) -> Judged | Refused:
+    judged = judge(run.shop, prepared, run.folder)
+    if run.pen is None:
+        return judged
+    record = run.pen.record()
+    if isinstance(judged, Refused):
+        return replace(judged, because=f"{judged.because} (through the gate: {record.said})")
+    return judge_pen(run.shop, judged, record)
 
 
 def _deliver_again(run: Run) -> Reply:

@@ -9,11 +9,13 @@ from pathlib import Path
 
 from foundry_implementation_actor.domain.change import Change, printable
 from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.domain.gated import GateRecord
 from foundry_implementation_actor.domain.run import Refused
 from foundry_implementation_actor.domain.verdict import Finding, Verdict
 from foundry_implementation_actor.judges.boundary import judge_boundary, judge_size
+from foundry_implementation_actor.judges.gated import judge_gated
 from foundry_implementation_actor.runs.workshop import Workshop
-from foundry_implementation_actor.workspace.capture import Survey, ignored, inspected, stage, survey, under
+from foundry_implementation_actor.workspace.capture import Survey, digests, ignored, inspected, stage, survey, under
 from foundry_implementation_actor.workspace.left import pipes
 from foundry_implementation_actor.workspace.trusted import Prepared, Trusted, open_trusted
 
@@ -40,9 +42,9 @@ def judge(shop: Workshop, prepared: Prepared, folder: Path) -> Judged | Refused:
     Raises:
         ActorError: STOPPED when git cannot come to an end with what the session left.
     """
-    unfit = _unfit(prepared.tree)
-    if unfit:
-        return _left(f"{unfit}, so there is nothing to judge")
+    why = unfit(prepared.tree)
+    if why:
+        return _left(f"{why}, so there is nothing to judge")
     # A pipe in place of a file of rules holds git up until its time is over; the first attempt is short.
     tries = (("glance.git", min(_GLANCE_S, shop.clone_timeout_s)), ("trusted.git", shop.clone_timeout_s))
     for name, seconds in tries:
@@ -60,7 +62,7 @@ def judge(shop: Workshop, prepared: Prepared, folder: Path) -> Judged | Refused:
     raise ActorError(Code.STOPPED, f"what the session left could not be judged: {failure.message}")
 
 
-def _unfit(tree: Path) -> str:
+def unfit(tree: Path) -> str:
     """Why there is no tree to look at, or nothing."""
     try:
         if tree.is_symlink() or not tree.is_dir():
@@ -95,6 +97,12 @@ def _judged(shop: Workshop, trusted: Trusted, seconds: float) -> Judged | Refuse
     changes = inspected(quick.git, inside, shop.finds_secret)
     verdict = judge_boundary(capability, changes, outside, unholdable, base.links)
     return Judged(trusted, changes) if verdict.passed else _refused(shop, verdict)
+
+
+def judge_pen(shop: Workshop, judged: Judged, record: GateRecord) -> Judged | Refused:
+    """See that a change which may be delivered is what the session's only pen wrote, and all of it."""
+    verdict = judge_gated(judged.changes, digests(judged.trusted.git, judged.changes), record)
+    return judged if verdict.passed else _refused(shop, verdict)
 
 
 def _refused(shop: Workshop, verdict: Verdict) -> Refused:

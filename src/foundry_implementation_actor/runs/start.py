@@ -11,12 +11,15 @@ from foundry_implementation_actor.delivery.commit import is_own, trailer
 from foundry_implementation_actor.delivery.push import branches_in_the_way, check_push, remote_commit
 from foundry_implementation_actor.delivery.version import untagged
 from foundry_implementation_actor.domain.capability import Component
+from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.event import clip
 from foundry_implementation_actor.domain.run import Refused
 from foundry_implementation_actor.domain.task import TASK_ID_RULE, Task, is_task_id
 from foundry_implementation_actor.runs.workshop import Workshop
+from foundry_implementation_actor.session.pen import Pen
 from foundry_implementation_actor.system.git import Git
 from foundry_implementation_actor.workspace.checkout import Checkout, Start, check_out, run_folder
+from foundry_implementation_actor.workspace.configuration import tell
 from foundry_implementation_actor.workspace.grounding import ground
 from foundry_implementation_actor.workspace.mirror import Mirror, Refs, cleaned, mirror_of, refresh
 from foundry_implementation_actor.workspace.trusted import Prepared, prepare
@@ -42,13 +45,17 @@ class Plan:
 
 @dataclass(frozen=True)
 class Run:
-    """One run under way: its means, its task, its plan, and the directory that is removed at its end."""
+    """One run under way: its means, its task, its plan, and the directory that is removed at its end.
+
+    `pen` is the gate that its session writes through, None when that writes freely.
+    """
 
     shop: Workshop
     task: Task
     mirror: Mirror
     plan: Plan
     folder: Path
+    pen: Pen | None = None
 
 
 def check_task_id(shop: Workshop, task: Task) -> Refused | None:
@@ -124,12 +131,27 @@ def set_up(run: Run) -> tuple[Checkout, Prepared] | Refused:
         allowed = pool.submit(_check_push, run)
         with shop.journal.step("checkout", base=start.base):
             checkout = check_out(run.folder, run.mirror, start, shop.capability)
+        tell(shop.journal, checkout.base.configuration)
         with shop.journal.step("ground"):
             written = ground(checkout, shop.capability, shop.fetcher, shop.journal)
             prepared = prepare(checkout, written)
         with shop.journal.step("check-push", branch=start.branch):
             refused = allowed.result()
     return refused or (checkout, prepared)
+
+
+def with_pen(run: Run, checkout: Checkout) -> Run | Refused:
+    """The same run with the gate of its tree, when that is to be its session's only pen."""
+    shop = run.shop
+    if shop.make_pen is None:
+        return run
+    try:
+        with shop.journal.step("check-gate", root=shop.gate_root):
+            return replace(run, pen=shop.make_pen(checkout.tree, checkout.folder, shop.journal))
+    except ActorError as error:
+        if error.code is not Code.BAD_REQUEST:
+            raise
+        return Refused(f"the gate is to be the session's only pen, and there is none: {error}; no session was started")
 
 
 def _check_push(run: Run) -> Refused | None:

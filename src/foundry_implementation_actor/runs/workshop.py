@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from foundry_implementation_actor.judges.boundary import ChangeLimits
 from foundry_implementation_actor.session.budget import explain
 from foundry_implementation_actor.session.drive import drive
 from foundry_implementation_actor.session.enclosure import Enclosure, Places
+from foundry_implementation_actor.session.pen import MakePen, Pen
 from foundry_implementation_actor.system.git import Git, Remote
 from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.system.process import Stop
@@ -50,15 +52,18 @@ class PushRight:
 class Workshop:
     """One actor's means.
 
-    `environment` is what git and builders get of the host; `builder` is None when images are off;
+    `artifacts` is where work that was not pushed is kept; `environment` is what git and builders get
+    of the host; `builder` is None when images are off;
     `enclosure` finds how sessions are held on this host, and raises UNFIT when they cannot be;
-    `engine_lacks` gives what sessions cannot be started without; `finds_secret` says
+    `make_pen` makes the gate that is an implementing session's only pen, of the app in `gate_root`, and is None when
+    sessions write freely; `engine_lacks` gives what sessions cannot be started without; `finds_secret` says
     whether bytes hold a secret of the actor; `version` is this package's own.
     """
 
     capability: Capability
     remote: Remote
     state: Path
+    artifacts: Path
     engine: Engine
     budgets: Mapping[Door, Budget]
     change_limits: ChangeLimits
@@ -68,6 +73,8 @@ class Workshop:
     credentials: Mapping[str, str] = field(repr=False)
     builder: Builder | None
     enclosure: Callable[[], Enclosure]
+    make_pen: MakePen | None
+    gate_root: str
     engine_lacks: Callable[[], Sequence[ActorError]]
     finds_secret: Callable[[bytes], bool]
     journal: Journal
@@ -108,30 +115,43 @@ class Workshop:
             yield error
 
 
-def run_session(shop: Workshop, task: Task, checkout: Checkout, *, system: str, prompt: str) -> SessionEnd:
-    """Drive one session in a prepared tree to its finished end.
+class SessionStoppedError(ActorError):
+    """A session that did not come to its own end; `end` is how it ended."""
+
+    def __init__(self, code: Code, message: str, end: SessionEnd, *, hint: str) -> None:
+        self.end = end
+        super().__init__(code, message, hint=hint)
+
+
+def run_session(
+    shop: Workshop, task: Task, checkout: Checkout, *, system: str, prompt: str, pen: Pen | None = None
+) -> SessionEnd:
+    """Drive one session in a prepared tree to its finished end; with a pen, it writes through that and in no other way.
 
     Raises:
-        ActorError: STOPPED when it ran out of a budget, broke or was given up by the model's
+        SessionStoppedError: STOPPED when it ran out of a budget, broke or was given up by the model's
             service; INTERRUPTED when the actor is stopping.
     """
     budget = shop.budgets[task.door]
-    with shop.enclosure().around(_places(shop, task.door, checkout), shop.journal) as held:
+    journal = shop.journal if pen is None else shop.journal.hiding(pen.token)
+    places = _places(shop, task.door if pen is None else None, checkout)
+    with pen or contextlib.nullcontext(), shop.enclosure().around(places, journal, pen) as held:
         order = SessionOrder(
             door=task.door, task_id=task.task_id, system=system, prompt=prompt, tree=checkout.tree, home=checkout.home,
             temporary=checkout.temporary, turns=budget.turns, path=shop.path, credentials=shop.credentials,
-            surroundings=held.environment, remediation=bool(task.remediation_context),
+            surroundings=held.environment, remediation=bool(task.remediation_context), cost_usd=budget.cost_usd,
+            gate=held.write_gate_file(),
         )  # fmt: skip
-        end = drive(shop.engine, order, budget, shop.journal, shop.stop, start=held.started)
+        end = drive(shop.engine, order, budget, journal, shop.stop, start=held.started)
     if not end.finished:
         code = Code.INTERRUPTED if end.cause is Cause.STOPPED else Code.STOPPED
         said, hint = explain(task.door, budget, end)
-        raise ActorError(code, shop.journal.redact(said), hint=hint)
+        raise SessionStoppedError(code, shop.journal.redact(said), end, hint=hint)
     return end
 
 
-def _places(shop: Workshop, door: Door, checkout: Checkout) -> Places:
-    """An implementing session may change the roots, scratch and its own git directory; an assessing one nothing."""
+def _places(shop: Workshop, door: Door | None, checkout: Checkout) -> Places:
+    """A session that implements freely may change the roots, scratch and its own git directory; others nothing."""
     own = (*shop.capability.writes_only_under, *shop.capability.scratch)
     writable = (*open_roots(checkout.tree, own), checkout.git) if door is Door.IMPLEMENT else ()
     return Places(checkout.tree, writable, checkout.home, checkout.temporary, checkout.base.objects)

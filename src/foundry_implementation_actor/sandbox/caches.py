@@ -11,10 +11,13 @@ _FOLDERS = {
     "CARGO_HOME": ".cargo",
     "GOPATH": ".cache/go",
     "COMPOSER_HOME": ".composer",
-    "PYTHONPYCACHEPREFIX": ".cache/python",
 }
 
 
 def cache_environment(home: Path) -> dict[str, str]:
-    """Variables that point the caches of pip, npm, cargo, go, composer and Python's own below a HOME."""
-    return {name: str(home / folder) for name, folder in _FOLDERS.items()}
+    """Variables that point the caches of pip, npm, cargo, go and composer below a HOME, and turn Python's own off.
+
+    A place of its own for compiled Python would hide what is compiled already, the standard library's too: each
+    session would compile it once more, for a second or two.
+    """
+    return {name: str(home / folder) for name, folder in _FOLDERS.items()} | {"PYTHONDONTWRITEBYTECODE": "1"}

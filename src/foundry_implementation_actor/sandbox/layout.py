@@ -45,8 +45,15 @@ class Layout:
 
     def hides(self, path: str) -> bool:
         """Whether a path is not seen: the innermost place around it says so."""
-        around = [place for place in self.places if _is_in(path, place.path)]
-        return bool(around) and around[-1].seen is Seen.HIDDEN
+        return self._innermost(path) is Seen.HIDDEN
+
+    def opens(self, path: str) -> bool:
+        """Whether a path lies in a place that the command may change."""
+        return self._innermost(path) is Seen.WRITABLE
+
+    def _innermost(self, path: str) -> Seen:
+        around = [place.seen for place in self.places if _is_in(path, place.path)]
+        return around[-1] if around else Seen.SHOWN
 
 
 def lay_out(command: Command, view: View) -> Layout:
@@ -91,9 +98,11 @@ def _outermost_first(seen: dict[str, Seen]) -> tuple[Place, ...]:
     """The places in order, without those that say nothing new: what lies in a writable place is writable."""
     kept: list[Place] = []
     for path in sorted(seen, key=lambda one: (one.count("/"), one)):
-        around = [place.seen for place in kept if _is_in(path, place.path)]
-        outer = around[-1] if around else Seen.SHOWN
-        if Seen.WRITABLE not in around and (seen[path] is not outer):
+        around = [place for place in kept if _is_in(path, place.path)]
+        outer = around[-1] if around else Place("/", Seen.SHOWN)
+        # In a place to fill, one that is hidden can still not be filled.
+        nothing_new = seen[path] is outer.seen and outer.path not in places.TEMPORARY
+        if Seen.WRITABLE not in {place.seen for place in around} and not nothing_new:
             kept.append(Place(path, seen[path]))
     return tuple(kept)
 

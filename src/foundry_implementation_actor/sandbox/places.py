@@ -28,7 +28,7 @@ _SEARCHED = (
 )  # fmt: skip
 _FIRST_USER = 1000  # of people, by the default of useradd
 _LAST_USER = 60_000
-_INSTALLED = ("lib", "lib64", "libexec", "share", "include", "versions", "node_modules", "pyvenv.cfg")
+_INSTALLED = ("lib", "lib64", "libexec", "share", "include", "versions", "version", "node_modules", "pyvenv.cfg")
 
 
 def plain_user() -> tuple[int, int]:

@@ -15,11 +15,11 @@ from foundry_implementation_actor.actor.boot import boot, cards_of
 from foundry_implementation_actor.actor.engine import ClaudeCodeEngine
 from foundry_implementation_actor.actor.settings import SECRET_VARIABLES, Settings
 from foundry_implementation_actor.domain.error import ServeError
+from foundry_implementation_actor.domain.package import install
 from foundry_implementation_actor.service.records import Records
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
 from foundry_implementation_actor.system.journal import Journal
-from foundry_implementation_actor.system.release import install
-from foundry_implementation_actor.system.secrets import redactor, scrub_environment
+from foundry_implementation_actor.system.secrets import close_memory, redactor, scrub_environment
 
 try:
     from foundry_implementation_actor.service.host import host, listen
@@ -50,6 +50,7 @@ def serve(folder: str | Path = ".", port: int | None = None) -> None:
     if _MISSING:
         said = f"the HTTP server is not installed (no module {_MISSING})"
         raise ServeError(said, hint=install("serve"))
+    close_memory()
     settings = Settings.from_env()
     config = CapabilityConfig.load(folder)
     journal = Journal(redact=redactor(settings.secrets()))

@@ -25,9 +25,29 @@ _WORDS: dict[Cause, tuple[str, str]] = {
         "said nothing for {budget.silence_s} seconds, which is taken for a hang",
         "ask again, let slow commands print progress, or raise {budget.silence_variable} (now {budget.silence_s})",
     ),
+    Cause.MONEY: (
+        "used up its budget of {budget.cost_usd:g} US dollars",
+        "raise MAX_COST_USD (now {budget.cost_usd:g}), or make the task smaller",
+    ),
     Cause.OUTPUT: (
-        "was ended because it {detail}",
-        "make the task smaller, or keep its commands from printing so much",
+        "printed more than {budget.output_bytes} bytes",
+        "keep its commands from printing so much, or raise MAX_OUTPUT_BYTES (now {budget.output_bytes})",
+    ),
+    Cause.DISK: (
+        "wrote more than {budget.disk_bytes} bytes to disk ({detail})",
+        "make the task smaller, or raise MAX_DISK_BYTES (now {budget.disk_bytes})",
+    ),
+    Cause.FILES: (
+        "made more than {budget.disk_files} files ({detail})",
+        "make the task smaller, or raise MAX_DISK_FILES (now {budget.disk_files})",
+    ),
+    Cause.PROCESSES: (
+        "had more than {budget.processes} processes at once",
+        "let its commands start fewer of them, or raise MAX_PROCESSES (now {budget.processes})",
+    ),
+    Cause.MEMORY: (
+        "held more than {budget.memory_bytes} bytes of memory",
+        "let its commands need less of it, or raise MAX_MEMORY_BYTES (now {budget.memory_bytes})",
     ),
     Cause.PROVIDER: (
         "was given up by the model's service: {detail}",
@@ -36,6 +56,14 @@ _WORDS: dict[Cause, tuple[str, str]] = {
     Cause.CRASHED: (
         "broke: {detail}",
         f"ask again; if it breaks again, read {_RECORDS}",
+    ),
+    Cause.ESCAPED: (
+        "cannot be trusted to be over: {detail}",
+        "look for what is left on the host and end it, then ask again",
+    ),
+    Cause.NO_GATE: (
+        "was started without its only pen, the gate ({detail})",
+        "ask again; if it happens again, see that the session's engine reaches loopback",
     ),
     Cause.STOPPED: ("was stopped because the actor is stopping", "ask again"),
 }

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field, replace
 
 from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.domain.run import Budget, Cause, SessionEnd
-from foundry_implementation_actor.engines.port import OUTPUT_LIMIT, Engine, Other, Result, SessionOrder, StreamEvent
+from foundry_implementation_actor.engines.port import (
+    GATE,
+    Engine,
+    Init,
+    Other,
+    Result,
+    SessionOrder,
+    StreamEvent,
+)
+from foundry_implementation_actor.session.lookout import GLANCE_S, Lookout
 from foundry_implementation_actor.session.tally import Tally
 from foundry_implementation_actor.session.transcript import Line, Lines, record
 from foundry_implementation_actor.system.journal import Journal
@@ -33,26 +42,30 @@ def drive(
     *,
     start: Start = Child,
     grace_s: float = GRACE_S,
-    output_limit: int = OUTPUT_LIMIT,
 ) -> SessionEnd:
     """Run a session until it ends or a limit ends it; when this returns, none of its processes lives.
 
-    The turns, the clock, the silence and the output are counted here, whatever the engine does about
-    its own limits. A session that gave its closing word and does not exit is finished after `grace_s`
-    seconds. When it gave several, the last one counts. `output_limit` bounds stdout and stderr
-    together, in bytes.
+    Every limit of the budget is held here, whatever the engine does about its own limits. A session that
+    gave its closing word and does not exit is finished after `grace_s` seconds. When it gave several,
+    the last one counts. The output is stdout and stderr together.
 
     Raises:
         ActorError: UNFIT when the engine's program is not on the order's PATH, or cannot be given the order,
             or what holds it cannot be set up.
     """
+    lookout = Lookout(budget, (order.tree, order.home, order.temporary))
     with contextlib.ExitStack() as around:
         with _handed_over(engine.secret(order)) as secret_fd:
             child = around.enter_context(start(engine.command(order, secret_fd), stop))
-        end = _Watch(engine, budget, journal, grace_s, output_limit).until_end(child)
+        around.enter_context(lookout.over(child.top))
+        end = _Watch(engine, budget, journal, grace_s, lookout, gated=order.gate is not None).until_end(child)
     if child.left:
-        end = replace(end, cause=Cause.CRASHED, detail="a process that it started could not be ended")
-    journal.result(cost_usd=end.cost_usd, input_tokens=end.input_tokens, output_tokens=end.output_tokens)
+        journal.event("session-escaped", level="error", processes=child.left)
+        end = replace(end, cause=Cause.ESCAPED, detail="a process that it started could not be ended")
+    journal.result(
+        cost_usd=end.cost_usd, input_tokens=end.input_tokens, output_tokens=end.output_tokens,
+        cost_estimated=end.cost_estimated,
+    )  # fmt: skip
     journal.event("session-end", cause=end.cause.value, turns=end.turns, detail=end.detail)
     return end
 
@@ -80,7 +93,8 @@ class _Watch:
     budget: Budget
     journal: Journal
     grace_s: float
-    output_limit: int
+    lookout: Lookout
+    gated: bool = False
     _tally: Tally = field(init=False)
     _lines: Lines = field(default_factory=Lines)
     _started: float = field(default_factory=time.monotonic)
@@ -89,11 +103,11 @@ class _Watch:
     _size: int = 0
 
     def __post_init__(self) -> None:
-        self._tally = Tally(self.journal.redact)
+        self._tally = Tally(self.journal.redact, self.budget.prices)
 
     def until_end(self, child: Child) -> SessionEnd:
         while True:
-            output = child.read(max(0.0, self._deadline() - time.monotonic()))
+            output = child.read(max(0.0, min(self._deadline() - time.monotonic(), GLANCE_S)))
             end = self._take(output, child.code) or self._over()
             if end is not None:
                 return end
@@ -114,16 +128,24 @@ class _Watch:
         return None
 
     def _follow(self, lines: Iterator[Line]) -> SessionEnd | None:
-        """Count and record the events of these lines, up to the turn that is one too many."""
+        """Count and record the events of these lines, up to the turn or the message that is one too many."""
         for line in lines:
             for event in self._events(line):
                 self._tally.count(event)
                 if isinstance(event, Result):
                     self._closed = time.monotonic()
                 self.journal.transcript(record(event, self.journal.redact))
+                if self.gated and isinstance(event, Init) and f"{GATE}: connected" not in event.mcp_servers:
+                    return self._tally.cut_off(Cause.NO_GATE, ", ".join(event.mcp_servers) or "it knows of none")
                 if self._tally.turns > self.budget.turns:
                     return self._cut_off(Cause.TURNS, f"began turn {self._tally.turns}")
+                if self._is_too_dear():
+                    return self._cut_off(Cause.MONEY, f"cost about {self._tally.cost_usd:.2f} US dollars")
         return None
+
+    def _is_too_dear(self) -> bool:
+        most = self.budget.cost_usd
+        return bool(most) and self._tally.cost_usd > most
 
     def _events(self, line: Line) -> tuple[StreamEvent, ...]:
         if line.dropped:
@@ -139,8 +161,10 @@ class _Watch:
     def _over(self) -> SessionEnd | None:
         """The session's end when one of its limits is reached."""
         budget, now = self.budget, time.monotonic()
-        if self._size > self.output_limit:
-            return self._cut_off(Cause.OUTPUT, f"wrote more than {self.output_limit:,} bytes")
+        if self._size > budget.output_bytes:
+            return self._cut_off(Cause.OUTPUT, f"wrote more than {budget.output_bytes:,} bytes")
+        if self.lookout.found is not None:
+            return self._cut_off(*self.lookout.found)
         if now >= self._started + budget.clock_s:
             return self._cut_off(Cause.CLOCK, f"ran for {budget.clock_s} seconds")
         if now >= self._deadline():

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from foundry_implementation_actor.domain.command import Command
+from foundry_implementation_actor.egress.allowed import Allowed
+from foundry_implementation_actor.egress.proxy import EgressProxy
+from foundry_implementation_actor.egress.route import Upstream
 from foundry_implementation_actor.sandbox.caches import cache_environment
-from foundry_implementation_actor.sandbox.doors import Door
+from foundry_implementation_actor.sandbox.doors import Door, Doors, host_doors
 from foundry_implementation_actor.sandbox.port import Network, Sandbox, View
-from foundry_implementation_actor.session.allowed import Allowed
-from foundry_implementation_actor.session.egress import EgressProxy
-from foundry_implementation_actor.session.egress_route import Upstream
+from foundry_implementation_actor.session.pen import Pen, write_config
 from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.system.process import Child, Stop
 
@@ -51,8 +52,13 @@ class Enclosure:
     hidden: tuple[Path, ...]
 
     @contextlib.contextmanager
-    def around(self, places: Places, journal: Journal) -> Iterator[Held]:
+    def around(self, places: Places, journal: Journal, pen: Pen | None = None) -> Iterator[Held]:
         """Hold one session in these places; what the sandbox cannot hold is recorded as `sandbox`.
+
+        Args:
+            places: where it works.
+            journal: told of what is refused.
+            pen: the gate that it reaches besides, when that is its only pen.
 
         Raises:
             ActorError: UNFIT when this host has no socket left for the way out.
@@ -62,25 +68,37 @@ class Enclosure:
             places.writable, places.home, places.temporary, hidden=self.hidden, shown=(places.tree, places.borrowed)
         )
         if self.hosts.is_open:
-            yield Held(self.sandbox, replace(view, network=Network.OPEN), None)
+            with host_doors(gate=True) if pen else contextlib.nullcontext() as doors:
+                yield Held(self.sandbox, replace(view, network=Network.OPEN), doors, None, pen)
             return
-        with self.sandbox.doors() as doors, EgressProxy(self.hosts, journal, self.upstream) as proxy:
-            yield Held(self.sandbox, replace(view, network=Network.PROXIED, doors=doors), proxy)
+        with (
+            self.sandbox.doors(gate=pen is not None) as doors,
+            EgressProxy(self.hosts, journal, self.upstream) as proxy,
+        ):
+            yield Held(self.sandbox, replace(view, network=Network.PROXIED, doors=doors), doors, proxy, pen)
 
 
 @dataclass(frozen=True)
 class Held:
-    """One session's enclosure, good for one program."""
+    """One session's enclosure, good for one program. `doors` are where the proxy and the pen are answered."""
 
     sandbox: Sandbox
     view: View
+    doors: Doors | None
     proxy: EgressProxy | None
+    pen: Pen | None
 
     @property
     def environment(self) -> Mapping[str, str]:
         """What the program is to be told: where its caches are, and how it gets out."""
         told = cache_environment(self.view.home)
         return told | _proxies(self.view.doors.proxy) if self.view.doors else told
+
+    def write_gate_file(self) -> Path | None:
+        """Write the file in its HOME that tells it of its only pen; gives its place, None when it writes freely."""
+        if self.pen is None or self.doors is None or self.doors.gate is None:
+            return None
+        return write_config(self.view.home, self.pen, self.doors.gate)
 
     @contextlib.contextmanager
     def started(self, command: Command, stop: Stop | None) -> Iterator[Child]:
@@ -92,9 +110,18 @@ class Held:
         with self.sandbox.confine(command, self.view) as confined:
             child = Child(confined, stop)
         with child:
-            if self.proxy is not None and self.view.doors is not None:
-                self.proxy.serve(self.view.doors.listeners(_OPENS_WITHIN_S).proxy)
+            if self.doors is not None:
+                self._answer(self.doors)
             yield child
+
+    def _answer(self, doors: Doors) -> None:
+        listeners = doors.listeners(_OPENS_WITHIN_S)
+        if self.proxy is not None:
+            self.proxy.serve(listeners.proxy)
+        else:
+            listeners.proxy.close()
+        if self.pen is not None and listeners.gate is not None:
+            self.pen.serve(listeners.gate)
 
 
 def _proxies(door: Door) -> dict[str, str]:

@@ -25,13 +25,14 @@ _FENCES = (
 )
 
 
-def implement_prompt(task: Task, capability: Capability, *, continues: bool) -> str:
+def implement_prompt(task: Task, capability: Capability, *, continues: bool, gate: str | None = None) -> str:
     """The prompt of the `implement-task` door.
 
     Args:
         task: what is to be done, already checked.
         capability: whose roots, scratch and protected patterns bound the work.
         continues: whether the tree starts from an earlier attempt at this same task.
+        gate: the directory of the app whose gate is the session's only pen; None when it writes freely.
     """
     return _joined(
         f"You are {capability.actor_name}. Carry out one task, {task.task_id}, in the repository you were started in.",
@@ -42,8 +43,8 @@ def implement_prompt(task: Task, capability: Capability, *, continues: bool) -> 
         _surface(task) if task.acceptance_surface else "",
         _section("Context", fenced(task.context)) if task.context else "",
         _again(task, continues=continues),
-        _section("Where you may write", _boundary(capability)),
-        _section("How to work", _bullets(_WORK)),
+        _section("Where you may write", _boundary(capability) if gate is None else _gated(capability, gate)),
+        _section("How to work", _bullets(_WORK if gate is None else _GATED_WORK)),
     )
 
 
@@ -85,6 +86,24 @@ _WORK = (
     "Nobody can answer questions. If the task cannot be done inside these bounds, change nothing and say why.",
     "Check your work with what the repository offers, as far as it can be run here.",
     "End with a summary of a few sentences: what you changed, and what you could not check.",
+)
+
+_GATE = """\
+You have no other pen than the gate of the app in `{app}`: the tools `mcp__gate__make`, `implement`, `edit`, `read`,
+`test` and `status`. There is no shell and no tool that writes a file; with Read, Glob and Grep you see the whole tree.
+A class is named by its plugin and its name, never by a path.
+- `make` creates the file of a plugin, a class or a test. Nothing else creates files.
+- `implement` lands the test first (its class is named like the file's test class), then the class itself. A body lands
+  only when every judge lets it pass: its syntax, its shape, what it links to, and the class's own test.
+- A refusal leaves the file as it was and says why: mend that, and ask again. A body that only pretends is refused by
+  its test; do not weaken the test to let it pass.
+- `edit` changes parts of a text, `read` gives a text and its digest, `test` runs a class's own test.
+- A body over 8,192 bytes comes in sections: mode `start`, `append`, `finish`. What is not finished does not count."""
+
+_GATED_WORK = (
+    "Nobody can answer questions. If the task cannot be done through the gate, land nothing and say why.",
+    "Check your work with the gate's `test`.",
+    "End with a summary of a few sentences: what you landed, and what you could not check.",
 )
 
 _OBJECTIONS = (
@@ -133,6 +152,14 @@ def _boundary(capability: Capability) -> str:
     if capability.scratch:
         parts += ["These may be written too, but are thrown away at the end:", _paths(capability.scratch)]
     parts.append("A change anywhere else makes the whole attempt be refused, whatever else it holds.")
+    return "\n".join(parts)
+
+
+def _gated(capability: Capability, app: str) -> str:
+    parts = [_GATE.format(app=app or "./")]
+    parts += ["It lands nothing outside of these directories:", _paths(capability.writes_only_under)]
+    if capability.protected:
+        parts += ["Nor what matches one of these patterns:", _paths(capability.protected)]
     return "\n".join(parts)
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from foundry_implementation_actor.domain.price import Prices
 from foundry_implementation_actor.domain.run import Cause, SessionEnd
-from foundry_implementation_actor.engines.port import Fault, Init, Result, Said, StreamEvent, ToolCall
+from foundry_implementation_actor.engines.port import Fault, Init, Result, Said, Spent, StreamEvent, ToolCall
+from foundry_implementation_actor.session.cost import Ledger
 
 _STDERR_KEPT = 64 * 1024
 _STDERR_TOLD = 4096
 _CAUSES: dict[Fault, Cause] = {
     "": Cause.FINISHED,
     "turns": Cause.TURNS,
+    "money": Cause.MONEY,
     "provider": Cause.PROVIDER,
     "engine": Cause.CRASHED,
 }
@@ -20,24 +23,34 @@ _CAUSES: dict[Fault, Cause] = {
 
 @dataclass
 class Tally:
-    """Counts the turns of one session and keeps its last result.
+    """Counts the turns and the money of one session and keeps its last result.
 
     Only the main session's turns count, as only they count against the engine's own limit; a turn
-    that the engine reports in several pieces counts once. `redact` hides secrets in what is told of
-    its stderr, before that is cut.
+    that the engine reports in several pieces counts once. Sub-agents cost money all the same. `redact`
+    hides secrets in what is told of its stderr, before that is cut.
     """
 
     redact: Callable[[str], str] = str
+    prices: Prices = field(default_factory=Prices)
     result: Result | None = None
     _turns: set[str] = field(default_factory=set)
     _last_text: str = ""
     _reopened: bool = False
     _stderr: bytes = b""
+    _ledger: Ledger = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._ledger = Ledger(self.prices)
 
     @property
     def turns(self) -> int:
         """The turns begun so far."""
         return len(self._turns)
+
+    @property
+    def cost_usd(self) -> float:
+        """What it has likely cost so far, in US dollars."""
+        return self._ledger.likely
 
     @property
     def idle(self) -> bool:
@@ -52,6 +65,8 @@ class Tally:
             self._reopened = True
         if isinstance(event, Said | ToolCall) and event.turn:
             self._turns.add(event.turn)
+        if isinstance(event, Spent):
+            self._ledger.count(event)
         if isinstance(event, Said) and event.kind == "text":
             self._last_text = event.text
 
@@ -92,14 +107,16 @@ class Tally:
 
     def _end(self, cause: Cause, detail: str, text: str) -> SessionEnd:
         known = self.result or Result("")
+        cost = self._ledger.cost(self.result)
         return SessionEnd(
             cause=cause,
             text=text,
             detail=detail,
             turns=max(known.turns, self.turns),
-            cost_usd=known.cost_usd,
-            input_tokens=known.input_tokens,
-            output_tokens=known.output_tokens,
+            cost_usd=cost.usd,
+            input_tokens=known.input_tokens or self._ledger.input_tokens,
+            output_tokens=known.output_tokens or self._ledger.output_tokens,
+            cost_estimated=cost.estimated,
         )
 
 

@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from foundry_implementation_actor.domain.event import clip
-from foundry_implementation_actor.engines.port import Init, Other, Result, Said, StreamEvent, ToolCall, ToolResult
+from foundry_implementation_actor.engines.port import (
+    Init,
+    Other,
+    Result,
+    Said,
+    Spent,
+    StreamEvent,
+    ToolCall,
+    ToolResult,
+)
 
 LINE_LIMIT = 8 * 1024 * 1024
 """The longest line of a session's output that is read whole, in bytes."""
@@ -66,7 +75,7 @@ class Lines:
         return line
 
 
-def record(event: StreamEvent, redact: Callable[[str], str]) -> dict[str, Any]:  # noqa: PLR0911 - one for each kind
+def record(event: StreamEvent, redact: Callable[[str], str]) -> dict[str, Any]:  # noqa: C901, PLR0911 - one for each kind
     """The journal's record of one event, in the shape of `{event: "event", step, …}`.
 
     `redact` comes before clipping, so that no secret is cut in two and half of it kept. Prose is kept
@@ -88,6 +97,8 @@ def record(event: StreamEvent, redact: Callable[[str], str]) -> dict[str, Any]: 
             return _named("session-tool", tool=event.name, input=cut(event.given, _TOOL))
         case ToolResult():
             return _named("session-tool-result", is_error=event.is_error, text=cut(event.text, _TOOL))
+        case Spent():
+            return _named("session-usage", message=event.message, model=event.model, **event.usage._asdict())
         case Result():
             return _named("session-result", fault=event.fault, turns=event.turns, text=cut(event.text, _PROSE))
         case Other(kind="line-too-long"):

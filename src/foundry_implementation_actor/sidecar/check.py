@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foundry_implementation_actor.domain.capability import Component, Grounding
@@ -35,7 +35,7 @@ def check(document: Document) -> Walk:
         roots = _check_components(walk)
         _check_groundings(walk, roots)
         _check_scratch(walk, roots)
-        _check_gate(walk)
+        _check_gate(walk, roots)
     walk.errors.sort(key=_by_place)
     walk.warns.sort(key=_by_place)
     return walk
@@ -57,6 +57,7 @@ def build(document: Document) -> dict[str, Any]:
         "ground_in": tuple(_grounding(item) for item in raw["ground_in"]),
         "scratch": tuple(_with_slash(path) for path in raw.get("scratch", ())),
         "protected": tuple(raw.get("protected", ())),
+        "gate": _gate(raw["gate"], raw["components"]) if "gate" in raw else None,
     }
 
 
@@ -66,6 +67,12 @@ def _component(raw: Mapping[str, Any]) -> Component:
 
 def _grounding(raw: Mapping[str, Any]) -> Grounding:
     return Grounding(raw["name"], raw["answers"], tuple(raw["fetch"]), raw["into"], raw["load"])
+
+
+def _gate(raw: Mapping[str, Any], components: Sequence[Mapping[str, Any]]) -> str:
+    """The app's directory: the one component's, unless another is named."""
+    root = _with_slash(raw.get("root", components[0]["path"]))
+    return "" if root == "./" else root
 
 
 def _with_slash(path: str) -> str:
@@ -168,8 +175,20 @@ def _check_scratch(walk: Walk, roots: list[str]) -> None:
         walk.unique(walk.texts(("protected",), grammar.pattern))
 
 
-def _check_gate(walk: Walk) -> None:
-    if walk.has(("gate",)) and walk.mapping(("gate",), _GATE):
-        walk.text(("gate", "root"), grammar.directory_or_root)
-        walk.text(("gate", "writes"), grammar.writes)
-        walk.doubt(("gate",), _NOT_YET, "do not rely on it yet")
+def _check_gate(walk: Walk, roots: list[str]) -> None:
+    if not walk.has(("gate",)) or not walk.mapping(("gate",), _GATE):
+        return
+    walk.text(("gate", "writes"), grammar.writes)
+    if walk.has(("gate", "root")):
+        root = walk.text(("gate", "root"), grammar.directory_or_root)
+        if root and roots and not _meets(root, roots):
+            what = f"{quoted(root)} holds no component and lies in none, so that nothing could land there"
+            walk.wrong(("gate", "root"), Wrong(what, "name the directory of a component, or one above it"))
+    elif len(roots) > 1:
+        what = f"has no `root`, and there are {len(roots)} components"
+        walk.wrong(("gate",), Wrong(what, "add `root: <directory>`, the app whose gate sessions write through"))
+
+
+def _meets(folder: str, roots: list[str]) -> bool:
+    place = _with_slash(folder)
+    return place == "./" or any(root.startswith(place) or place.startswith(root) for root in roots)

@@ -63,6 +63,8 @@ def _session(capability: Capability) -> list[Row]:
     found = [Row("writes_only_under", " ".join(capability.writes_only_under))]
     for name, paths in (("scratch", capability.scratch), ("protected", capability.protected)):
         found += [Row(name, " ".join(paths))] if paths else []
+    if capability.gate is not None:
+        found.append(Row("gate", f"the only pen, of the app in {capability.gate or './'}"))
     for source in capability.ground_in:
         command = shlex.join(capability.expand(source.fetch))
         found.append(Row(f"fetch({source.name})", f"{command} > {source.into} ({source.load})"))
@@ -87,6 +89,7 @@ def structure(capability: Capability, *, registry: str = "<registry>") -> dict[s
         "writes_only_under": list(capability.writes_only_under),
         "scratch": list(capability.scratch),
         "protected": list(capability.protected),
+        "gate": capability.gate,
         "ground_in": [{**asdict(source), "fetch": capability.expand(source.fetch)} for source in capability.ground_in],
     }
 

@@ -3,7 +3,7 @@
 A `Journal` is a value that is handed down; it carries the ids that every record bears. What it is given
 should be whole: it hides secrets before it cuts, and half a secret is not recognised. The schema
 is the contract: `{level, event: "step", step, phase, duration_ms, error}`,
-`{level, event: "event", step, …}`, `{level, event: "result", cost_usd, input_tokens, output_tokens}`,
+`{level, event: "event", step, …}`, `{level, event: "result", cost_usd, input_tokens, output_tokens, cost_estimated}`,
 each with `correlation_id` and, once known, `task_id`.
 """
 
@@ -58,6 +58,11 @@ class Journal:
         named = clip(self.redact(task_id), _LONGEST_ID) or self.task_id
         return replace(self, task_id=named, correlation_id=correlation_id or self.correlation_id)
 
+    def hiding(self, secret: str) -> Journal:
+        """The same journal, in whose further records one more secret is hidden."""
+        known, further = self.redact, redactor((secret,))
+        return replace(self, redact=lambda text: further(known(text)))
+
     @contextlib.contextmanager
     def step(self, name: str, **fields: Any) -> Iterator[None]:
         """Record the start and the end of a step, and the error when it ends with one."""
@@ -75,10 +80,10 @@ class Journal:
         """Record that something happened."""
         self._write(level, {"event": "event", "step": name, **fields})
 
-    def result(self, *, cost_usd: float, input_tokens: int, output_tokens: int) -> None:
-        """Record what a session cost, as it reported it."""
+    def result(self, *, cost_usd: float, input_tokens: int, output_tokens: int, cost_estimated: bool = False) -> None:
+        """Record what a session cost, and whether that rests on a guess."""
         costs = {"cost_usd": cost_usd, "input_tokens": input_tokens, "output_tokens": output_tokens}
-        self._write("info", {"event": "result", **costs})
+        self._write("info", {"event": "result", **costs, "cost_estimated": cost_estimated})
 
     def transcript(self, record: Mapping[str, Any]) -> None:
         """Record one piece of a session's conversation; `record` names its own `event`."""
@@ -93,13 +98,14 @@ class Journal:
         meta = {"correlation_id": self.correlation_id or CORRELATION.get()}
         if self.task_id:
             meta["task_id"] = self.task_id
-        self.sink(line({"level": level, **self._hidden(record), **meta}), meta)
+        self.sink(line({"level": level, **self.hidden(record), **meta}), meta)
 
-    def _hidden(self, value: Any) -> Any:
+    def hidden(self, value: Any) -> Any:
+        """The same value, of JSON's kinds, with `redact` applied to every text in it, keys included."""
         if isinstance(value, str):
             return self.redact(value)
         if isinstance(value, Mapping):
-            return {self.redact(str(key)): self._hidden(item) for key, item in value.items()}
+            return {self.redact(str(key)): self.hidden(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self._hidden(item) for item in value]
+            return [self.hidden(item) for item in value]
         return value

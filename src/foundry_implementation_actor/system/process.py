@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from foundry_implementation_actor.domain.command import Command, Completed, Ended
+from foundry_implementation_actor.domain.command import Command, Completed, Confinement, Ended
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.system.running import Output, Pipes, Running, Stop, Stream, gather
 from foundry_implementation_actor.system.supervise import descendants
@@ -53,8 +53,10 @@ class Child(Running):
         with _starting(command), contextlib.ExitStack() as far, contextlib.ExitStack() as near:
             theirs, control = _pipe(far, near)
             said, status = _pipe(near, far)
-            supervise = (sys.executable, "-I", "-S", _SUPERVISE, str(theirs), str(status), *command.argv)
-            self._supervisor = _start(command, supervise, (theirs, status, *command.pass_fds))
+            held = command.confinement or Confinement()
+            words = (str(theirs), str(status), _told(held), *command.argv)
+            descriptors = (theirs, status, *held.descriptors, *command.pass_fds)
+            self._supervisor = _start(command, (sys.executable, "-I", "-S", _SUPERVISE, *words), descriptors)
             self._since = _start_time(self._supervisor.pid)
             try:
                 super().__init__(Pipes(self._fd(Stream.STDOUT), self._fd(Stream.STDERR), control, said), stop)
@@ -120,6 +122,7 @@ def run(command: Command, stop: Stop | None = None) -> Completed:
     Raises:
         ActorError: UNFIT when the program is not on the command's PATH or cannot be started.
     """
+    assert command.confinement is None, "only a contained program can be confined"
     started = time.monotonic()
     with _starting(command):
         child = _start(command, (find(command), *command.argv[1:]), command.pass_fds)
@@ -140,6 +143,13 @@ def run(command: Command, stop: Stop | None = None) -> Completed:
     finally:
         _forget(child)
     return Completed(command.argv, child.returncode, stdout, stderr, ended, time.monotonic() - started)
+
+
+def _told(held: Confinement) -> str:
+    """A confinement in the words of `supervise.py`."""
+    uid, gid = held.user or (-1, -1)
+    doors = "+".join(f"{address}:{port}" for address, port in held.doors)
+    return f"{held.rules},{held.filter},{uid},{gid},{held.reads_all:d},{held.wire},{doors}"
 
 
 def _start(command: Command, argv: Sequence[str], descriptors: Sequence[int]) -> subprocess.Popen[bytes]:

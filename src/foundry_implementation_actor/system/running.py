@@ -180,19 +180,13 @@ class Running:
 def gather(running: Running, command: Command, started: float) -> Completed:
     """Read a program to its end, within the time (from `started`, monotonic) and other limits of its command."""
     kept: dict[Stream, list[bytes]] = {Stream.STDOUT: [], Stream.STDERR: []}
-    size, ended, deadline = 0, Ended.EXIT, started + command.timeout_s
-    glance = time.monotonic() + GLANCE_S if bounded(command) and running.top else math.inf
+    limits = _Limits(command, started, running.top)
     with running:
         while True:
-            output = running.read(max(0.0, min(deadline, glance) - time.monotonic()))
+            output = running.read(limits.patience_s)
             if output.stream in kept:
-                size += len(output.chunk)
                 kept[output.stream].append(output.chunk)
-            over = None
-            if time.monotonic() >= glance and output.stream is not Stream.ENDED:
-                over, glance = overuse(command, running.top), time.monotonic() + GLANCE_S
-            waited = output.stream is Stream.QUIET and time.monotonic() < deadline
-            ended = over or _verdict(Stream.STDOUT if waited else output.stream, size > command.output_limit)
+            ended = limits.verdict(output)
             if ended is not Ended.EXIT or output.stream is Stream.ENDED:
                 break
     return Completed(
@@ -201,7 +195,36 @@ def gather(running: Running, command: Command, started: float) -> Completed:
     )  # fmt: skip
 
 
-def _verdict(stream: Stream, over: bool) -> Ended:
-    if over:
-        return Ended.OUTPUT
-    return {Stream.QUIET: Ended.TIMEOUT, Stream.STOPPED: Ended.STOPPED}.get(stream, Ended.EXIT)
+class _Limits:
+    """What a program may take, and what it has taken so far."""
+
+    def __init__(self, command: Command, started: float, top: int) -> None:
+        self._command = command
+        self._top = top
+        self._size = 0
+        self._deadline = started + command.timeout_s
+        self._glance = time.monotonic() + GLANCE_S if bounded(command) and top else math.inf
+
+    @property
+    def patience_s(self) -> float:
+        """How long a read may wait."""
+        return max(0.0, min(self._deadline, self._glance) - time.monotonic())
+
+    def verdict(self, output: Output) -> Ended:
+        """How the program has to end after this output; EXIT when it may go on."""
+        self._size += len(output.chunk)
+        over = self._overuse() if output.stream is not Stream.ENDED else None
+        if over is not None:
+            return over
+        if self._size > self._command.output_limit:
+            return Ended.OUTPUT
+        if output.stream is Stream.QUIET and time.monotonic() >= self._deadline:
+            return Ended.TIMEOUT
+        return Ended.STOPPED if output.stream is Stream.STOPPED else Ended.EXIT
+
+    def _overuse(self) -> Ended | None:
+        if time.monotonic() < self._glance:
+            return None
+        found = overuse(self._command.most_processes, self._command.most_memory, self._top)
+        self._glance = time.monotonic() + GLANCE_S
+        return found

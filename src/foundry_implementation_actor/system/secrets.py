@@ -3,8 +3,9 @@
 A secret is found as it stands, in a URL, in JSON, in hex, in base64 and base32 wherever in the encoded
 text it begins, in UTF-16, and when any of these is broken over lines. It is not found when it was
 compressed, encrypted, reversed, or put down in parts: this guards against accidents, not against
-somebody who knows the secret and wants it to pass. Half a secret is not found either, so redact first
-and cut afterwards.
+somebody who knows the secret and wants it to pass. Half a secret is hidden only where a text ends with
+its beginning or begins with its end, because the other half may stand in the next one or in the last;
+so redact first and cut afterwards.
 """
 
 from __future__ import annotations
@@ -20,14 +21,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
+from foundry_implementation_actor.system.token_shapes import hide_shapes
+
 HIDDEN = "***"
 
-# The shapes of credentials that are recognised although nobody named them.
-_SHAPES = re.compile(
-    r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}"
-    r"|sk-ant-[A-Za-z0-9_-]{16,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
-)
 _SHORTEST = 6
+_SHORTEST_HALF = 8
+_PR_SET_DUMPABLE = 4
 _URL_SAFE = str.maketrans("+/", "-_")
 # Where a text is broken into lines, also inside of a JSON string; the next line may be indented.
 _BREAK = r"(?:(?:[\r\n]|\\r|\\n)+[ \t]*)"
@@ -44,18 +44,26 @@ def redactor(secrets: Iterable[str]) -> Redact:
     """
     long_enough = [secret for secret in secrets if len(secret) >= _SHORTEST]
     forms = sorted({form for secret in long_enough for form in _forms(secret)}, key=len, reverse=True)
-    known = re.compile("|".join(map(re.escape, forms)) or r"(?!)")
+    shortest = len(forms[-1]) if forms else 0
+    hide_halves = _halves(long_enough)
+
+    @functools.cache
+    def known() -> re.Pattern[str]:
+        return re.compile("|".join(map(re.escape, forms)))
 
     @functools.cache
     def in_lines() -> re.Pattern[str]:
         return re.compile("|".join(f"{_BREAK}?".join(map(re.escape, form)) for form in forms))
 
     def redact(text: str) -> str:
-        text = known.sub(HIDDEN, text)
-        # The pattern that knows of lines is slow, and made only where it is known to find something.
-        if known.search(_BREAKS.sub("", text)):
-            text = in_lines().sub(HIDDEN, text)
-        return _SHAPES.sub(HIDDEN, text)
+        # Both patterns are slow, and used only where it is known that they find something.
+        if len(text) >= shortest:
+            if any(map(text.__contains__, forms)):
+                text = known().sub(HIDDEN, text)
+            in_one_line = _BREAKS.sub("", text)
+            if len(in_one_line) < len(text) and any(map(in_one_line.__contains__, forms)):
+                text = in_lines().sub(HIDDEN, text)
+        return hide_shapes(hide_halves(text), HIDDEN)
 
     return redact
 
@@ -73,6 +81,30 @@ def finder(secrets: Iterable[str]) -> Callable[[bytes], bool]:
         return len(in_one_line) < len(content) and any(form in in_one_line for form in forms)
 
     return finds
+
+
+def _halves(secrets: Iterable[str]) -> Redact:
+    """A function that hides a secret's beginning at the end of a text, and its end at the beginning."""
+    beginnings: dict[str, list[str]] = {}
+    endings: dict[str, list[str]] = {}
+    for secret in secrets:
+        for cut in range(_SHORTEST_HALF, len(secret)):
+            beginnings.setdefault(secret[cut - _SHORTEST_HALF : cut], []).insert(0, secret[:cut])
+            endings.setdefault(secret[-cut:][:_SHORTEST_HALF], []).insert(0, secret[-cut:])
+
+    def hide(text: str) -> str:
+        kept = text.rstrip()
+        for half in beginnings.get(kept[-_SHORTEST_HALF:], ()):
+            if kept.endswith(half):
+                text = kept[: -len(half)] + HIDDEN + text[len(kept) :]
+                break
+        kept = text.lstrip()
+        for half in endings.get(kept[:_SHORTEST_HALF], ()):
+            if kept.startswith(half):
+                return text[: len(text) - len(kept)] + HIDDEN + kept[len(half) :]
+        return text
+
+    return hide
 
 
 def _forms(secret: str) -> set[str]:
@@ -132,6 +164,16 @@ def scrub_environment(names: Iterable[str]) -> None:
         at += len(entry) + 1
     for name in wanted & set(os.environ):
         del os.environ[name]
+
+
+def close_memory() -> None:
+    """Keep other processes of this user out of this one: its memory, environment and descriptors in /proc.
+
+    Also no core dump is written, and no debugger of the same user can attach. A process that may
+    trace any other, as root's may, is kept out by the session's sandbox only. Programs that this one
+    starts are as open as ever.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _environment_block() -> tuple[int, int]:

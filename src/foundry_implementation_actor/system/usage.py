@@ -21,12 +21,15 @@ def bounded(command: Command) -> bool:
     return bool(command.most_processes or command.most_memory)
 
 
-def overuse(command: Command, top: int) -> Ended | None:
-    """The bound that the processes below `top` are over at this moment; None when they keep to all."""
-    below = descendants(top)
-    if command.most_processes and len(below) > command.most_processes:
+def overuse(most_processes: int, most_memory: int, top: int) -> Ended | None:
+    """The bound that the processes below `top` are over at this moment; None when they keep to all.
+
+    Memory is in bytes; 0 is no bound.
+    """
+    below = descendants(top) if most_processes or most_memory else []
+    if most_processes and len(below) > most_processes:
         return Ended.PROCESSES
-    if command.most_memory and _resident(below) > command.most_memory and _shared_out(below) > command.most_memory:
+    if most_memory and _resident(below) > most_memory and _shared_out(below) > most_memory:
         return Ended.MEMORY
     return None
 

@@ -8,6 +8,7 @@ those changes and nothing else (`staged_tree`). Renames are off: both sides coun
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,8 +48,9 @@ def survey(trusted: Trusted, roots: Sequence[str], scratch: Sequence[str]) -> Su
         scratch: directories (ending in `/`) whose untracked files count for nothing.
     """
     tracked, passed_over = _tracked(trusted)
-    if not all(under(change.path, roots) for change in tracked):
-        # A file that was only touched is listed too, until git has looked into it.
+    if tracked:
+        # A file that was only touched, or given to another user, is listed too until git has looked into it.
+        # It reads only those that are as large as they were.
         trusted.git.attempt("update-index", "-q", "--refresh")
         tracked, passed_over = _tracked(trusted)
     others, also_passed_over = _listed(trusted, "ls-files", "--others", "--exclude-standard", "-z")
@@ -103,6 +105,14 @@ def inspected(git: Git, changes: Sequence[Change], is_secret: Callable[[bytes], 
     blobs = {change.blob for change in changes if change.blob and change.mode != GITLINK}
     contents = dict(_contents(git, blobs))
     return tuple(_inspected(change, contents.get(change.blob, b""), is_secret) for change in changes)
+
+
+def digests(git: Git, changes: Sequence[Change]) -> dict[str, str]:
+    """The SHA-256, in hex, of what would be committed at each changed path that is not deleted."""
+    contents = dict(_contents(git, {change.blob for change in changes if change.blob and change.mode != GITLINK}))
+    return {
+        change.path: hashlib.sha256(contents[change.blob]).hexdigest() for change in changes if change.blob in contents
+    }
 
 
 def staged_tree(trusted: Trusted) -> str:

@@ -19,6 +19,7 @@ from foundry_implementation_actor.domain.change import GITLINK, LINK
 from foundry_implementation_actor.system.files import locked, remove_tree, try_lock, writable
 from foundry_implementation_actor.system.git import Git, make_git_dir
 from foundry_implementation_actor.system.journal import Journal
+from foundry_implementation_actor.workspace.configuration import Entry, Found, look
 from foundry_implementation_actor.workspace.mirror import Mirror, Refs
 
 _LOCK = "lock"
@@ -30,7 +31,8 @@ class Base:
 
     `objects` is the directory to borrow from. `whole_index` is git's index as the tree was filled,
     `index` the same without its submodules. `links` gives each link's target. `has_attributes` says
-    whether any file may look different in the tree than in the commit.
+    whether any file may look different in the tree than in the commit. `configuration` is what the
+    repository brings along for other programs.
     """
 
     commit: str
@@ -41,6 +43,7 @@ class Base:
     submodules: tuple[str, ...]
     links: Mapping[str, str]
     has_attributes: bool
+    configuration: tuple[Found, ...]
 
 
 @dataclass(frozen=True)
@@ -204,14 +207,18 @@ def _base(git: Git, tree: Path, mirror: Mirror, start: Start) -> Base:
     """
     index = git.git_dir / "index"
     whole = kept = index.read_bytes()
-    entries = [entry.partition("\t") for entry in git.records("ls-files", "--stage", "-z")]
-    submodules = tuple(path for meta, _, path in entries if meta.startswith(GITLINK))
+    records = (record.partition("\t") for record in git.records("ls-files", "--stage", "-z"))
+    entries = [Entry(meta.partition(" ")[0], path) for meta, _, path in records]
+    configuration = look(git, tree, entries)
+    submodules = tuple(entry.path for entry in entries if entry.mode == GITLINK)
     if submodules:
         git.output("update-index", "--force-remove", "-z", "--stdin", stdin=joined(submodules))
         kept = index.read_bytes()
-    links = {path: str((tree / path).readlink()) for meta, _, path in entries if meta.startswith(LINK)}
-    has_attributes = any(path.rpartition("/")[2] == ".gitattributes" for _, _, path in entries)
-    return Base(start.base, start.refs.tags, mirror.objects, whole, kept, submodules, links, has_attributes)
+    links = {entry.path: str((tree / entry.path).readlink()) for entry in entries if entry.mode == LINK}
+    has_attributes = any(entry.path.rpartition("/")[2] == ".gitattributes" for entry in entries)
+    return Base(
+        start.base, start.refs.tags, mirror.objects, whole, kept, submodules, links, has_attributes, configuration
+    )
 
 
 def _make_session_git(checkout: Checkout, mirror: Mirror, start: Start, capability: Capability) -> None:

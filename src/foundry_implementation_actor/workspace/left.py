@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import filecmp
+import math
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -83,10 +85,13 @@ def unread(errors: str) -> Iterator[Unholdable]:
             yield path["path"], f"cannot be read: {path['why']}"
 
 
-def pipes(tree: Path) -> Iterator[str]:
-    """The files of rules that are pipes, sockets or devices; git would wait for ever on one of them."""
+def pipes(tree: Path, until: float = math.inf) -> Iterator[str]:
+    """The files of rules that are pipes, sockets or devices; git would wait for ever on one of them.
+
+    Looks until that moment of the monotonic clock.
+    """
     folders = [tree]
-    while folders:
+    while folders and time.monotonic() < until:
         try:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:

@@ -1,10 +1,10 @@
 """A pytest plugin that tells the landing gate what ran; loaded with `-p foundry_gate_report`.
 
 The first line of stdin is a word that only the gate knows, a space, and the app's test folder below the working
-directory (empty when its tests lie among its sources). Two lines go to the real stdout, each with that word in
-front: `hello` when the plugin is loaded, and at the end of the session a JSON object with the counts. Both stdin
-and stdout are taken before any code of the app runs. Python 3.9 and later, any pytest from 7 on; it runs where
-this package's own types are not, so pytest's objects are `Any` here.
+directory (empty when its tests lie among its sources). Lines go to the real stdout, each with that word in front:
+`hello` when the plugin is loaded, and at the end of the session a JSON object with the counts; the last one holds.
+Both stdin and stdout are taken before any code of the app runs. Python 3.9 and later, any pytest from 7 on; it
+runs where this package's own types are not, so pytest's objects are `Any` here.
 """
 
 from __future__ import annotations
@@ -12,29 +12,34 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import sys
-import types
 import unittest
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.config import ConftestImportFailure
 from _pytest.fixtures import FixtureLookupError
 from _pytest.logging import caplog_records_key
 from _pytest.reports import TestReport
 from _pytest.runner import CallInfo, call_and_report
 from _pytest.unittest import TestCaseFunction
 
+# On the import path in a test run only.
+from foundry_gate_place import Place, frames_of, is_pytests, skips  # type: ignore[import-not-found]
+from foundry_gate_settings import has_unknown, left_out, only_tests  # type: ignore[import-not-found]
+
 _MOST_FAILURES = 20
 _LONGEST = 1_500
-_INSTALLED = ("site-packages", "dist-packages")
+_SHORT = 300
 # A body that closes the descriptors it sees first does not close this one.
 _OUT_OF_THE_WAY = 200
-_RUNNING = ("_pytest", "pluggy", "unittest")
-_SAYS_SO = ("skip", "xfail")
 _CONTROL = "a control that has to fail"
 _ASYNC = "async def functions are not natively supported"
+_MARK = re.compile(r"'(\w+)' not found in `markers`|Unknown pytest\.mark\.(\w+)")
+_NEEDS_PLUGIN = "a plugin of pytest that is not installed"
 
 
 class Report:
@@ -48,10 +53,13 @@ class Report:
         self._collected: int | None = None
         self._deselected = 0
         self._failures: list[list[str]] = []
-        self._began = False
         self._broke = ""
+        self._through: list[str] = []
+        self._elsewheres: dict[str, str] = {}
+        self._unknown = False
         self._tampered = ""
         self._control: Any = None
+        self._failed: set[str] = set()
         self._ended: set[str] = set()
         self._asked: set[str] = set()
         self._evasions: dict[str, str] = {}
@@ -63,13 +71,22 @@ class Report:
     def pytest_sessionstart(self) -> None:
         self.joined = True
 
-    def pytest_collectstart(self) -> None:
-        self._began = True
-
     def pytest_internalerror(self, excinfo: Any) -> None:
-        """Note what broke pytest that no test can have to do with: before it read one, or over its settings."""
-        if not self._began or excinfo.type.__name__ == "PytestConfigWarning":
-            self._broke = f"{excinfo.type.__name__}: {excinfo.value}"[:300]
+        self.note_broke(excinfo.value)
+
+    def note_broke(self, error: BaseException) -> None:
+        """Note what broke pytest itself, and which of the app's files had a part in it.
+
+        A test file that ends the session, as by `sys.exit`, is red and breaks nothing.
+        """
+        if not self._broke and not self._place.is_tests(error):
+            told = isinstance(error, ConftestImportFailure) and str(error)
+            self._broke = (told or f"{type(error).__name__}: {error}")[:_SHORT]
+            self._through = self._place.through(error)
+
+    def pytest_warning_recorded(self, warning_message: Any) -> None:
+        """Note that a test bears a mark which no plugin that is loaded knows."""
+        self._unknown = self._unknown or warning_message.category.__name__ == "PytestUnknownMarkWarning"
 
     def pytest_collection_finish(self, session: Any) -> None:
         self._collected = len(session.items)
@@ -86,11 +103,8 @@ class Report:
         error = call.excinfo.value if call is not None and call.excinfo else None
         if report.skipped and error is not None:
             self._note_evasion(report.nodeid, error)
-        cause = getattr(error, "__cause__", None)
-        if report.failed and isinstance(cause, ModuleNotFoundError) and cause.name:
-            frames = _frames(cause)
-            if isinstance(collector, pytest.Collector) and self._place.is_tests_own(frames):
-                self._lacks[report.nodeid] = f"{cause.name}, which is not installed"
+        if report.failed and error is not None and isinstance(collector, pytest.Collector):
+            self._note_failed(report.nodeid, error, self._lacking_to_collect(error))
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
@@ -105,11 +119,10 @@ class Report:
         outcome = yield
         report = outcome.get_result()
         for one in raised:
-            if report.skipped and _skips(one.value):
+            if report.skipped and skips(one.value):
                 self._note_evasion(report.nodeid, one.value)
             if report.failed:
-                lacks = self._lacking(call.when, one.value)
-                self._lacks.update({report.nodeid: lacks} if lacks else {})
+                self._note_failed(report.nodeid, one.value, self._lacking(call.when, one.value))
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.when == "teardown":
@@ -165,13 +178,32 @@ class Report:
                     return f"{owner.__name__}.{name}"
         return ""
 
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: Any, exitstatus: int) -> Generator[None, Any, None]:
+        """Report when all others have had their say, also when one of them breaks over it."""
+        outcome = yield
+        if outcome.excinfo:
+            self.note_broke(outcome.excinfo[1])
+        self.report(int(exitstatus), session.config)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_unconfigure(self, config: Any) -> Generator[None, Any, None]:
+        """Report again when somebody breaks over the very end."""
+        outcome = yield
+        if outcome.excinfo:
+            self.note_broke(outcome.excinfo[1])
+            self.report(3, config)
+
+    def report(self, status: int, config: Any = None) -> None:
+        """Say what was seen; the last word counts."""
         said: dict[str, Any] = {kind: len(noted) for kind, noted in self._kinds.items()}
         said["reasons"] = sorted(set(self._kinds.get("skipped", {}).values()))[:5]
         said |= {"collected": self._collected, "ran": len(self._ended), "deselected": self._deselected}
         said |= {"failures": self._failures, "broke": self._broke, "tampered": self._tampered or self._changed()}
         said |= {"asked": sorted(self._asked), "skipped_tests": sorted(self._kinds.get("skipped", {}))}
-        said |= {"lacks": self._lacks, "evasions": self._evasions, "status": int(exitstatus)}
+        said |= {"lacks": self._lacks, "evasions": self._evasions, "status": status}
+        said |= {"through": self._through, "elsewheres": self._elsewheres, "failed": sorted(self._failed)}
+        said |= {"unknown": self._unknown or has_unknown(config), "left_out": left_out() if self._failed else []}
         self._write(json.dumps(said))
 
     def _write(self, said: str) -> None:
@@ -181,9 +213,10 @@ class Report:
     def _note(self, kind: str, report: Any) -> None:
         longrepr = getattr(report, "longrepr", None)
         reason = str(longrepr[2]) if isinstance(longrepr, tuple) else ""
-        self._kinds.setdefault(kind, {})[report.nodeid] = reason[:300]
+        self._kinds.setdefault(kind, {})[report.nodeid] = reason[:_SHORT]
 
     def _fail(self, node: str, when: str, report: Any) -> None:
+        self._failed.add(node)
         if len(self._failures) < _MOST_FAILURES:
             self._failures.append([node, when, str(report.longrepr)[-_LONGEST:]])
 
@@ -192,13 +225,30 @@ class Report:
         if where:
             self._evasions[node] = where
 
+    def _note_failed(self, node: str, error: BaseException, lacks: str) -> None:
+        if lacks:
+            self._lacks[node] = lacks
+        elif self._place.is_elsewheres(error):
+            self._elsewheres[node] = f"{type(error).__name__}: {error}"[:_SHORT]
+
+    def _lacking_to_collect(self, error: BaseException) -> str:
+        """What of this host's a test file misses to be read; empty when it is something else."""
+        cause = error.__cause__
+        if isinstance(cause, ModuleNotFoundError) and cause.name and self._place.is_tests_own(frames_of(cause)):
+            return f"{cause.name}, which is not installed"
+        mark = _MARK.search(str(error))
+        frames = frames_of(error)
+        if mark and is_pytests(frames[-1][0]) and self._place.is_tests_own(frames):
+            return f"{_NEEDS_PLUGIN}: mark {mark[1] or mark[2]!r} is not known"
+        return ""
+
     def _lacking(self, when: str, error: BaseException) -> str:
         """What of this host's a test misses, when pytest itself and nothing else says so; empty otherwise."""
-        frames = _frames(error)
+        frames = frames_of(error)
         if isinstance(error, FixtureLookupError) and when == "setup" and self._place.is_tests_own(frames):
-            return f"a plugin of pytest that is not installed: fixture {error.argname!r} not found"
-        if _ASYNC in str(error) and frames and all(_is_pytests(file) for file, _ in frames):
-            return f"a plugin of pytest that is not installed: {_ASYNC}"
+            return f"{_NEEDS_PLUGIN}: fixture {error.argname!r} not found"
+        if _ASYNC in str(error) and frames and all(is_pytests(file) for file, _ in frames):
+            return f"{_NEEDS_PLUGIN}: {_ASYNC}"
         return ""
 
 
@@ -215,100 +265,30 @@ def _control(beside: Any) -> Any:
     return item
 
 
-class Place:
-    """Where the app and its tests lie: whose code a traceback leads through.
-
-    Args:
-        root: the app's root.
-        tests: its test folder; empty when the tests lie among the sources.
-    """
-
-    def __init__(self, root: str, tests: str) -> None:
-        self._root = f"{root}/"
-        self._tests = f"{root}/{tests}/" if tests else ""
-
-    def is_tests_own(self, frames: list[tuple[str, int]]) -> bool:
-        """Whether a traceback leads through none of the app's code but its tests."""
-        return not any(self.is_apps(file) for file, _ in frames)
-
-    def evades(self, error: BaseException) -> str:
-        """The place from which a test was skipped that is not the test's own; empty when it is."""
-        frames = _frames(error)
-        while not frames and error.__context__ is not None:
-            # unittest catches what skips and raises another; who skipped stands in the first.
-            error = error.__context__
-            frames = _frames(error)
-        if isinstance(error.__context__, BaseException) and _skips(error.__context__):
-            frames = [*frames, *_frames(error.__context__)]
-        for file, line in frames:
-            if self.is_apps(file):
-                return f"{file.removeprefix(self._root)}:{line}"
-        outer = [(file, line) for file, line in frames if not _is_pytests(file)]
-        file, line = outer[-1] if outer else ("", 0)
-        if file.startswith(self._root) and not _is_installed(file) and not _says_so(file, line):
-            return f"{file.removeprefix(self._root)}:{line}, where no test asks for it"
-        return ""
-
-    def is_apps(self, file: str) -> bool:
-        """Whether a file is the app's and no test."""
-        if not file.startswith(self._root) or _is_installed(file):
-            return False
-        name = Path(file).name
-        test = name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py")
-        return not (file.startswith(self._tests) if self._tests else test) and name != "conftest.py"
-
-
-def _skips(error: BaseException) -> bool:
-    """Whether an exception skips a test or expects it to fail."""
-    return type(error).__name__ in {"Skipped", "SkipTest", "XFailed"} or isinstance(
-        error, (pytest.skip.Exception, pytest.xfail.Exception)
-    )
-
-
-def _is_installed(file: str) -> bool:
-    return any(f"{os.sep}{folder}{os.sep}" in file for folder in _INSTALLED)
-
-
-def _is_pytests(file: str) -> bool:
-    """Whether a file belongs to what runs the tests."""
-    return any(f"{os.sep}{package}{os.sep}" in file for package in _RUNNING) or file == __file__
-
-
-def _says_so(file: str, line: int) -> bool:
-    """Whether a line of a test names what it does; a frame may bear the name of a file that it is not from."""
-    try:
-        lines = Path(file).read_bytes().lower().splitlines()
-    except OSError:
-        return False
-    return 0 < line <= len(lines) and any(word.encode() in lines[line - 1] for word in _SAYS_SO)
-
-
-def _frames(error: BaseException) -> list[tuple[str, int]]:
-    """File and line of each frame of a traceback, outermost first."""
-    found = []
-    trace: types.TracebackType | None = error.__traceback__
-    while trace is not None:
-        found.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
-        trace = trace.tb_next
-    return found
-
-
 if "PYTEST_XDIST_WORKER" not in os.environ and not sys.stdin.isatty():
     _word, _, _tests = sys.stdin.readline().strip().partition(" ")
     _output = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, _OUT_OF_THE_WAY)
-    _report = Report(_word, _output, Place(str(Path.cwd()), _tests))
+    _report = Report(_word, _output, Place(str(Path.cwd()), _tests, sys.argv[-1]))
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_load_initial_conftests(early_config: Any) -> Generator[None, Any, None]:
+        """Report that a conftest cannot be loaded; without one, there will be no session."""
+        only_tests(early_config.known_args_namespace)
+        outcome = yield
+        if outcome.excinfo:
+            _report.note_broke(outcome.excinfo[1])
+            _report.report(4)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(config: Any) -> None:
-        """Join the session, and keep it in this one process: what runs in others is under no control."""
-        for option, value in (("dist", "no"), ("numprocesses", None), ("tx", [])):
-            if hasattr(config.option, option):
-                setattr(config.option, option, value)
+        """Join the session, and leave nothing behind by which a body could find the way here."""
+        only_tests(config.option)
         config.pluginmanager.register(_report, "foundry-gate-report-sink")
-        sys.modules.pop(__name__, None)
+        for name in (__name__, Place.__module__, only_tests.__module__):
+            sys.modules.pop(name, None)
 
     def pytest_internalerror(excinfo: Any) -> None:
         """Report that another plugin broke the session before it started, which then has no end either."""
         if not _report.joined:
-            _report.pytest_internalerror(excinfo)
-            _report.pytest_sessionfinish(3)
+            _report.note_broke(excinfo.value)
+            _report.report(3)

@@ -12,7 +12,7 @@ from enum import Enum
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from foundry_implementation_actor.session.allowed import Target, port_of, split_port
+from foundry_implementation_actor.egress.allowed import Target, port_of, split_port
 
 Header = tuple[bytes, bytes]
 """A header's name as it was written, and its value."""

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from foundry_implementation_actor.session.allowed import Allowed, Target
-from foundry_implementation_actor.session.egress_exchange import Counted, Exchange, ended
-from foundry_implementation_actor.session.egress_http import RefusedError, Request, answer, read_request
-from foundry_implementation_actor.session.egress_route import Routes, Upstream
-from foundry_implementation_actor.session.egress_wire import Connection, read_head, say_and_leave
+from foundry_implementation_actor.egress.allowed import Allowed, Target
+from foundry_implementation_actor.egress.exchange import Counted, Exchange, ended
+from foundry_implementation_actor.egress.http import RefusedError, Request, answer, read_request
+from foundry_implementation_actor.egress.route import Routes, Upstream
+from foundry_implementation_actor.egress.wire import Connection, read_head, say_and_leave
 from foundry_implementation_actor.system.journal import Journal
 
 HOST_NAME = "host.internal"
@@ -38,7 +38,7 @@ class Limits:
     connections: int = 256
     head_bytes: int = 32 * 1024
     head_s: float = 30.0
-    idle_s: float = 900.0
+    idle_s: float = 3600.0
     recorded: int = 100
 
 

@@ -15,9 +15,9 @@ from typing import NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
 from foundry_implementation_actor.domain.error import SettingsError
-from foundry_implementation_actor.session.allowed import Address, Allowed, Target
-from foundry_implementation_actor.session.egress_http import Header, RefusedError, Request, read_response
-from foundry_implementation_actor.session.egress_wire import Connection, read_head
+from foundry_implementation_actor.egress.allowed import Address, Allowed, Target
+from foundry_implementation_actor.egress.http import Header, RefusedError, Request, read_response
+from foundry_implementation_actor.egress.wire import Connection, read_head
 
 _VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 _CONNECT_S = 15.0

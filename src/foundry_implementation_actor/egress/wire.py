@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import NamedTuple, Self
 
-from foundry_implementation_actor.session.egress_http import Body, Framing, RefusedError, chunk_size
+from foundry_implementation_actor.egress.http import Body, Framing, RefusedError, chunk_size
 
 CHUNK = 65_536
 _FAREWELL_S = 1.0
@@ -84,18 +84,25 @@ async def say_and_leave(client: Connection, content: bytes) -> None:
 async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
     size = 1
     while size:
-        line = await _line(reader)
+        line = await _body_line(reader)
         size = chunk_size(line)
         yield line + b"\r\n"
         if size:
             async for piece in _bytes(reader, size):
                 yield piece
-            if await _line(reader):
+            if await _body_line(reader):
                 raise RefusedError(400, "a chunk is longer than it says")
             yield b"\r\n"
-    while line := await _line(reader):
+    while line := await _body_line(reader):
         yield line + b"\r\n"
     yield b"\r\n"
+
+
+async def _body_line(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await _line(reader)
+    except EOFError as error:
+        raise RefusedError(400, "the body ends too early") from error
 
 
 async def _bytes(reader: asyncio.StreamReader, size: int) -> AsyncIterator[bytes]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from foundry_implementation_actor.session.egress_http import Framing, RefusedError, Request, Response, read_response
-from foundry_implementation_actor.session.egress_route import Way
-from foundry_implementation_actor.session.egress_wire import CHUNK, Connection, pieces, read_head
+from foundry_implementation_actor.egress.http import Framing, RefusedError, Request, Response, read_response
+from foundry_implementation_actor.egress.route import Way
+from foundry_implementation_actor.egress.wire import CHUNK, Connection, pieces, read_head
 
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
@@ -72,14 +72,17 @@ class Exchange:
         sending, bringing = asyncio.ensure_future(self._send(request)), asyncio.ensure_future(self._bring(request))
         try:
             await asyncio.wait({sending, bringing}, return_when=asyncio.FIRST_COMPLETED)
-            # A host that takes no more has perhaps answered; a client that sends no more gets nothing.
-            if not bringing.done() and isinstance(sending.exception(), RefusedError):
+            if not bringing.done() and self._client_gave_up(sending):
                 await sending
             keep = await bringing
             # What is left of a body would be read as the next request.
             return keep and sending.done() and sending.exception() is None
         finally:
             await ended(sending, bringing)
+
+    def _client_gave_up(self, sending: asyncio.Task[None]) -> bool:
+        """Whether it was not the host that took no more of the request: that one has perhaps answered."""
+        return isinstance(sending.exception(), RefusedError) or self._client.reader.exception() is not None
 
     async def _send(self, request: Request) -> None:
         async for piece in pieces(self._client.reader, request.body):

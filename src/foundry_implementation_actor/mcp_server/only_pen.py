@@ -1,0 +1,121 @@
+"""The gate as the only pen of one session of the actor, outside of what holds that session."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.domain.gated import GateRecord
+from foundry_implementation_actor.gate.account import Account
+from foundry_implementation_actor.gate.gate import Gate
+from foundry_implementation_actor.gate.house import House
+from foundry_implementation_actor.gate.isolate import Halt
+from foundry_implementation_actor.gate.state import kept_in
+from foundry_implementation_actor.gate.warm import Warm
+from foundry_implementation_actor.mcp_server.over_http import OverHttp
+from foundry_implementation_actor.mcp_server.server import gate_server
+from foundry_implementation_actor.system.journal import Journal
+
+
+@dataclass(frozen=True)
+class PenRule:
+    """What holds for every session of an actor.
+
+    `root` is the app's directory in the repository, with `/` at its end; empty for the repository itself.
+    `barred` says why a path of the repository may not be written, empty when it may. `path` is the PATH of what is
+    judged. `network` is whether judged code may use the network when its app asks for it.
+    """
+
+    root: str
+    barred: Callable[[str], str]
+    path: str
+    network: bool
+    version: str
+
+
+class OnlyPen:
+    """A `session.pen.Pen`: a context manager around one session, closed after that session has ended.
+
+    The house is read once, when it is opened: what a session might write to `gate.yaml` changes nothing.
+
+    Args:
+        rule: see there.
+        tree: the session's tree.
+        folder: a new folder for the gate's state is made here; on the tree's file system, out of the session's
+            reach.
+        journal: told of each attempt.
+
+    Raises:
+        ActorError: BAD_REQUEST when there is no house below the root, or its `gate.yaml` has faults.
+    """
+
+    def __init__(self, rule: PenRule, tree: Path, folder: Path, journal: Journal) -> None:
+        house = _house(rule, tree)
+        self.token = secrets.token_hex(32)
+        self._state = folder / "gate"
+        self._journal = journal
+        self._account = Account(rule.root, self._tell)
+        self._halt = Halt()
+        self._warm = Warm(self._halt)
+        self._gate = Gate(
+            house,
+            tools=(lambda app: app) if rule.network else (lambda app: replace(app, network=False)),
+            isolated=self._warm.isolated,
+            redact=journal.redact,
+            given_up=self._halt.is_set,
+            witness=self._account,
+            barred=lambda path: rule.barred(rule.root + path),
+        )
+        self._http = OverHttp(gate_server(lambda: self._gate, rule.version), self.token)
+        self._opened = ExitStack()
+        self._staged: tuple[str, ...] = ()
+
+    def __enter__(self) -> Self:
+        self._state.mkdir()
+        self._opened.enter_context(kept_in(self._gate.root, self._state))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        with self._opened:
+            self._halt.set()
+            # A call that waits for a server which is kept ready has its answer then, and can end.
+            self._warm.close()
+            self._http.close()
+            self._staged = tuple(str(staged.target) for staged in self._gate.status())
+        if self._staged:
+            self._journal.event("gate-unfinished", level="warn", classes=list(self._staged))
+
+    def serve(self, listener: socket.socket) -> None:
+        """Answer the session on a listening socket."""
+        self._http.serve(listener)
+
+    def record(self) -> GateRecord:
+        """What the gate wrote."""
+        return self._account.record(self._staged)
+
+    def _tell(self, name: str, known: Mapping[str, Any]) -> None:
+        self._journal.event(name, level="warn" if name == "gate-refused" else "info", **known)
+
+
+def _house(rule: PenRule, tree: Path) -> House:
+    place = Path(tree, rule.root)
+    named = rule.root or "./"
+    if not place.is_dir():
+        hint = "commit an app there: the gate makes plugins and classes, and no app"
+        raise ActorError(Code.BAD_REQUEST, "the gate's root is not in the repository", hint=hint, where=named)
+    if place.resolve() != Path(tree.resolve(), rule.root):
+        raise ActorError(Code.BAD_REQUEST, "the gate's root is a link", hint="name the directory itself", where=named)
+    try:
+        return House.open(place, upward=False, search_path=rule.path)
+    except ActorError as error:
+        # Where this run's tree lies means nothing to whoever reads this.
+        said, where = (text.replace(f"{tree.resolve()}/", "") for text in (error.message, error.where))
+        where = named if where == str(place.resolve()).removeprefix(f"{tree.resolve()}/") else where
+        raise ActorError(Code.BAD_REQUEST, said, hint=error.hint, where=where or named) from error

@@ -1,0 +1,182 @@
+"""What a command sees and may change under a view, in both sandboxes."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from foundry_implementation_actor.domain.command import Confinement
+from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.sandbox import landlock
+from foundry_implementation_actor.sandbox.bubblewrap import Bubblewrap
+from foundry_implementation_actor.sandbox.choose import choose, why_not
+from foundry_implementation_actor.sandbox.hand_over import may_switch
+from foundry_implementation_actor.sandbox.landlock import Landlock
+from foundry_implementation_actor.sandbox.layout import Seen, lay_out
+from foundry_implementation_actor.sandbox.memory import in_memory
+from foundry_implementation_actor.sandbox.none import NoSandbox
+from foundry_implementation_actor.sandbox.port import Network, Sandbox
+from foundry_implementation_actor.system.process import Child, Stream, run_contained
+from support.plain import Scene
+
+BOTH = pytest.mark.parametrize("sandbox", [Bubblewrap(), Landlock()], ids=lambda one: str(one.name))
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path.resolve())
+
+
+@BOTH
+def test_the_roots_home_and_tmp_are_changed_and_nothing_else_is(scene: Scene, sandbox: Sandbox) -> None:
+    line = "echo new >backend/inside.txt; echo new >backend/made; echo x >$HOME/h; echo x >$TMPDIR/t"
+    refused = "for p in outside.txt made ../made ../secret /etc/x; do (echo x >>$p) 2>/dev/null && echo $p; done; true"
+    done = scene.shell(sandbox, f"{line}; {refused}")
+    assert (done.text, done.errors, done.code) == ("", "", 0)
+    assert [(scene.root / name).read_text() for name in ("inside.txt", "made")] == ["new\n", "new\n"]
+    assert (scene.home / "h").exists()
+    assert (scene.temporary / "t").exists()
+    assert sorted(path.name for path in scene.tree.iterdir()) == ["backend", "outside.txt"]
+    assert (scene.tree / "outside.txt").read_text() == "kept\n"
+
+
+@BOTH
+def test_a_refused_write_says_why(scene: Scene, sandbox: Sandbox) -> None:
+    said = scene.shell(sandbox, "echo x >outside.txt").errors
+    assert "Read-only file system" in said or "Permission denied" in said
+
+
+@BOTH
+def test_the_tree_is_read_and_listed_and_the_state_around_it_is_not(scene: Scene, sandbox: Sandbox) -> None:
+    assert scene.shell(sandbox, "cat outside.txt; ls").text == "kept\nbackend\noutside.txt\n"
+    assert scene.shell(sandbox, f"cat {scene.state}/secret; ls {scene.state} | grep secret").text == ""
+
+
+@BOTH
+def test_the_innermost_place_counts(scene: Scene, sandbox: Sandbox) -> None:
+    private = scene.tree / "private"
+    (private / "open" / "mine").mkdir(parents=True)
+    (private / "key").write_text("a secret\n")
+    (private / "open" / "seen").write_text("seen\n")
+    view = {
+        "hidden": (scene.state, private),
+        "shown": (scene.tree, private / "open"),
+        "writable": (private / "open" / "mine",),
+    }
+    line = "cat private/key; cat private/open/seen; echo x >private/open/mine/x && echo wrote; echo x >backend/x"
+    assert scene.shell(sandbox, line, **view).text == "seen\nwrote\n"
+    assert not (scene.root / "x").exists()
+
+
+@BOTH
+def test_a_place_to_change_that_is_a_link_or_not_there_is_refused(scene: Scene, sandbox: Sandbox) -> None:
+    (scene.tree / "link").symlink_to(scene.state)
+    for place in (scene.tree / "link", scene.tree / "none", scene.tree / "link" / "tmp", scene.tree / "outside.txt"):
+        with pytest.raises(ActorError, match="has to be a folder") as caught:
+            scene.shell(sandbox, "true", writable=(place,))
+        assert caught.value.code is Code.UNFIT
+
+
+@BOTH
+def test_two_commands_at_once_see_nothing_of_each_other(tmp_path: Path, sandbox: Sandbox) -> None:
+    one, other = Scene(tmp_path.resolve() / "one"), Scene(tmp_path.resolve() / "other")
+    waiting = one.command("/bin/sh", "-c", "echo mine >$HOME/mine; echo $$; exec sleep 60")
+    hidden = (one.state, other.state)
+    with sandbox.confine(waiting, one.view(hidden=hidden)) as confined, Child(confined) as child:
+        pid = child.read(20.0).chunk.decode().strip()
+        line = f"cat {one.home}/mine; kill -9 {pid}; tr '\\0' '\\n' </proc/{pid}/environ | grep {one.home}; true"
+        done = other.shell(sandbox, line, hidden=hidden)
+        assert done.text == ""
+        assert child.read(0.0).stream is Stream.QUIET
+
+
+@BOTH
+def test_what_a_command_leaves_running_is_dead_when_it_has_ended(scene: Scene, sandbox: Sandbox) -> None:
+    line = "mkfifo $HOME/pipe; (setsid sh -c 'trap \"\" TERM HUP; exec 3>$HOME/pipe; sleep 300' &) ; exec 3<$HOME/pipe"
+    started = time.monotonic()
+    assert scene.shell(sandbox, line).code == 0
+    assert time.monotonic() - started < 20
+    reading = os.open(scene.home / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    assert os.read(reading, 1) == b""  # nobody holds its other end
+    os.close(reading)
+
+
+@BOTH
+@pytest.mark.parametrize("network", [Network.OPEN, Network.CLOSED])
+def test_a_network_is_there_only_when_it_is_open(scene: Scene, sandbox: Sandbox, network: Network) -> None:
+    text = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('192.0.2.1', 9)); print('open')"
+    done = scene.run(sandbox, "python", "-I", "-c", text, network=network)
+    routes = Path("/proc/net/route").read_text().count("\n") > 1
+    assert (done.text == "open\n") == (network is Network.OPEN and routes), done.errors
+
+
+@BOTH
+def test_a_program_that_cannot_be_confined_is_not_started(scene: Scene, sandbox: Sandbox) -> None:
+    with in_memory(b"no filter") as nonsense:
+        command = scene.command("/bin/sh", "-c", f"echo ran >{scene.home}/ran")
+        with sandbox.confine(command, scene.view()) as confined:
+            broken = confined.__class__(**{**vars(confined), "confinement": Confinement(filter=nonsense)})
+            done = run_contained(broken)
+    assert done.code == 126
+    assert not (scene.home / "ran").exists()
+
+
+def test_of_a_place_named_twice_the_one_with_more_rights_counts(scene: Scene) -> None:
+    view = scene.view(hidden=(scene.state, scene.root), shown=(scene.tree, scene.root))
+    found = {place.path: place.seen for place in lay_out(scene.command("true"), view).places}
+    assert found[str(scene.root)] is Seen.WRITABLE
+
+
+def test_a_programs_own_folders_are_shown_and_the_home_around_them_is_not(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = scene.base / "somebody"
+    for folder in ("tools/bin", "tools/lib", "tools/etc", ".local/bin", ".local/lib", "bin"):
+        (home / folder).mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    command = scene.command("true")
+    path = ":".join(str(home / name) for name in ("tools/bin", ".local/bin", "bin"))
+    laid = lay_out(command.__class__(**{**vars(command), "env": {"PATH": path}}), scene.view())
+    hidden = [name for name in ("", "tools", "tools/etc", ".local", ".local/lib") if laid.hides(str(home / name))]
+    seen = [name for name in ("tools/bin", "tools/lib", ".local/bin", "bin") if not laid.hides(str(home / name))]
+    assert (len(hidden), len(seen)) == (5, 4)
+
+
+@pytest.mark.skipif(not may_switch(), reason="only root hands files over")
+def test_what_is_handed_over_is_what_lies_in_the_places_and_nothing_that_links_lead_to(scene: Scene) -> None:
+    (scene.root / "link").symlink_to(scene.state / "secret")
+    os.link(scene.tree / "outside.txt", scene.root / "second-name")
+    (scene.root / "deep" / "er").mkdir(parents=True)
+    assert scene.shell(Landlock(), "echo x >backend/deep/er/x; id -u").text == "65534\n"
+    owners = {path: path.lstat().st_uid for path in (scene.root / "deep" / "er" / "x", scene.root / "link")}
+    assert set(owners.values()) == {65534}
+    kept = (scene.state / "secret", scene.tree / "outside.txt", scene.tree, scene.state)
+    assert {path.stat().st_uid for path in kept} == {0}
+    assert scene.state.stat().st_mode & 0o007 == Path(scene.state).stat().st_mode & 0o007
+
+
+def test_auto_takes_the_strongest_that_holds_and_never_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert choose("auto").name == "bubblewrap"
+    monkeypatch.setenv("PATH", "/nonexistent")
+    why_not.cache_clear()
+    assert choose("auto").name == "landlock"
+    with pytest.raises(ActorError, match="bubblewrap: bubblewrap is not installed") as caught:
+        choose("bubblewrap")
+    assert (caught.value.code, "SANDBOX=none" in caught.value.hint) == (Code.UNFIT, True)
+    monkeypatch.setattr(landlock, "missing", lambda: "the kernel has none")
+    why_not.cache_clear()
+    with pytest.raises(ActorError, match="bubblewrap is not installed; landlock: the kernel has none"):
+        choose("auto")
+    why_not.cache_clear()
+
+
+def test_none_is_taken_only_by_its_name_and_says_that_it_holds_nothing(scene: Scene) -> None:
+    sandbox = choose("none")
+    assert isinstance(sandbox, NoSandbox)
+    assert [gap.name for gap in sandbox.gaps] == ["everything"]
+    assert scene.shell(sandbox, "echo x >outside.txt").code == 0
+    with pytest.raises(ActorError, match="there is no sandbox 'chroot'"):
+        choose("chroot")
