@@ -208,6 +208,15 @@ def login(host: Host, **given: str) -> Any:
     return host.found("model login")
 
 
+def test_a_place_in_which_no_work_could_be_kept_is_said(host: Host, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path)
+    for where, state in (("file", "wrong"), ("file/below", "wrong"), ("link", "wrong"), ("new/er", "ok")):
+        host.set(RUN_ARTIFACTS=str(tmp_path / where))
+        assert host.found("RUN_ARTIFACTS")["state"] == state
+    assert not (tmp_path / "new").exists()
+
+
 def test_what_a_session_may_cost_is_said_and_that_nothing_bounds_it(host: Host) -> None:
     login(host, CLAUDE_CODE_OAUTH_TOKEN="plan-token")
     assert host.found("cost limit")["state"] == "ok"

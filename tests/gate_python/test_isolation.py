@@ -24,10 +24,12 @@ from foundry_implementation_actor.domain.command import Command, Completed, Ende
 from foundry_implementation_actor.domain.unit import Candidate
 from foundry_implementation_actor.domain.verdict import Outcome
 from foundry_implementation_actor.gate import bubblewrap, isolate, placement
-from foundry_implementation_actor.gate.bubblewrap import Sandbox, readable
+from foundry_implementation_actor.gate.bubblewrap import Sandbox
 from foundry_implementation_actor.gate.isolate import isolated, isolation_refusal
 from foundry_implementation_actor.gate.limits import limited
 from foundry_implementation_actor.gate.placement import Placement
+from foundry_implementation_actor.sandbox import places
+from foundry_implementation_actor.sandbox.memory import in_memory
 
 BODY = b"# the candidate\n"
 NOBODY = 65_534
@@ -109,7 +111,7 @@ def test_settings_of_the_kernel_cannot_be_written_and_the_self_check_tries_it(
     with candidate(house) as run:
         assert run(shell(house, f"({try_all}) 2>/dev/null; true")).text == ""
     if os.getuid() == 0:
-        monkeypatch.setattr(bubblewrap, "covered", list)
+        monkeypatch.setattr(places, "kernel_settings", list)
         assert bubblewrap.self_check() == "bubblewrap did not hold what it should"
 
 
@@ -232,7 +234,7 @@ def test_a_plain_user_gets_the_same_isolation(house: PythonHouse, monkeypatch: p
     (house.root / SERVICE).chmod(0o666)
     script = f"cat {SERVICE}; (echo x >{SERVICE}) 2>/dev/null; id -u; cat /proc/net/dev | grep -c :"
     sandbox = Sandbox(house.app, {})
-    with readable(BODY) as descriptor:
+    with in_memory(BODY) as descriptor:
         view = sandbox._view(shell(house, "true"))
         argv = ("bwrap", *view, *sandbox._bindings({SERVICE: descriptor}), *limited(("/bin/sh", "-c", script)))
         completed = subprocess.run(

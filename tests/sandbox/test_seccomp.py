@@ -87,6 +87,17 @@ def test_new_namespaces_are_refused_and_new_processes_are_not(flags: int) -> Non
     assert (verdict(OWN, number("clone"), flags & ~0xFF | 17) == REFUSED) == bool(namespaces)
 
 
+@given(st.integers(0, 0o7777), st.integers(0, 2**32 - 1))
+def test_no_file_lends_its_owners_rights_however_it_is_made(mode: int, flags: int) -> None:
+    lends = bool(mode & 0o6000)
+    assert (verdict(OWN, number("fchmod"), 3, mode) == REFUSED) == lends
+    assert (verdict(OWN, number("fchmodat"), 3, 0, mode) == REFUSED) == lends
+    assert (verdict(OWN, number("fchmodat2"), 3, 0, mode) == REFUSED) == lends
+    creates = bool(flags & (0o100 | 0o20000000))
+    assert (verdict(OWN, number("openat"), 3, 0, flags, mode) == REFUSED) == (lends and creates)
+    assert verdict(OWN, number("openat2")) == ABSENT
+
+
 @given(
     st.sampled_from([0, 1, 2, 10, 16, 17, 38, 40, 43, 44]),
     st.sampled_from([1, 2, 3, 4, 5, 6]),

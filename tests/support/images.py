@@ -2,8 +2,8 @@
 
 The bases that `docker/Dockerfile` names cannot be pulled in a test. In their place stands an image that holds almost
 nothing: while a line of a Dockerfile runs, this host's `/usr` is mounted over it, with its git, bubblewrap and Python.
-Stand-ins are also `apt-get`, `npm` with the `claude` that it fetches, and what is copied from images elsewhere. pip is the real one: it installs
-the wheels that `scripts/setup-images` fetched, each checked against its hash in the lock.
+Stand-ins are also `apt-get`, `npm` with the `claude` that it fetches, and what is copied from images elsewhere. pip is
+the real one: it installs the wheels that `scripts/setup-images` fetched, each checked against its hash in the lock.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NPM = """\
 echo "npm $*" >&2
 place=node_modules/@anthropic-ai/claude-code-linux-$(node -p process.arch)
 mkdir -p "$place"
-echo 'echo "2.1.197 (Claude Code)"' >"$place/claude"
+printf '#!/bin/sh\\necho "2.1.197 (Claude Code)"\\n' >"$place/claude"
 """
 _STAND_INS = {"apt-get": 'echo "apt-get $*" >&2', "npm": _NPM, "node": "echo x64"}
 _BASE = """\
@@ -95,7 +95,7 @@ class Images:
         return Path(self._buildah("mount", container).stdout.strip())
 
     def inside(self, tree: Path, binds: Mapping[Path, str], environment: Mapping[str, str], *words: str) -> list[str]:
-        """The argv that runs a program in an unpacked tree: as uid 10001, with a read-only root and a writable /tmp.
+        """The argv that runs a program in an unpacked tree: process 1 of uid 10001, the root read-only, /tmp writable.
 
         Args:
             tree: the root.
@@ -107,7 +107,7 @@ class Images:
         return [
             "bwrap", "--ro-bind", str(tree), "/", "--dev", "/dev", "--proc", "/proc",
             "--perms", "1777", "--tmpfs", "/tmp",
-            "--die-with-parent", "--chdir", "/actor", "--clearenv",
+            "--unshare-pid", "--as-pid-1", "--die-with-parent", "--chdir", "/actor", "--clearenv",
             *(word for place in _HOST for word in ("--ro-bind", place, place)),
             "--ro-bind", str(tree / "usr/local"), "/usr/local",
             *(word for here, there in binds.items() for word in ("--bind", str(here), there)),

@@ -14,6 +14,7 @@ from typing import Any
 from foundry_implementation_actor.actor.fitness import (
     Finding,
     State,
+    artifacts_folder,
     asked,
     containment,
     git,
@@ -54,7 +55,8 @@ def examine(environ: Mapping[str, str], folder: Path | None = None) -> list[Find
     settings = readable_settings(environ)
     findings = [
         *unusable(environ), python(), temporary_folder(), git(settings.path), containment(), sandbox(settings),
-        serving(), state_folder(settings.state), _forge(settings), *engine(settings), *_images(settings),
+        serving(), state_folder(settings.state), artifacts_folder(settings.artifacts),
+        _forge(settings), *engine(settings), *_images(settings),
     ]  # fmt: skip
     return findings if folder is None else [*findings, *_instance(folder, settings)]
 

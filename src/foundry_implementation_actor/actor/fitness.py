@@ -125,6 +125,17 @@ def serving() -> Finding:
     return Finding("serve extra", State.WARNING, seen, install("serve"))
 
 
+def artifacts_folder(artifacts: Path) -> Finding:
+    """Whether work that is not pushed could be kept. Makes nothing."""
+    nearest = next(place for place in (artifacts, *artifacts.parents) if os.path.lexists(place))
+    mend = "set RUN_ARTIFACTS to a directory, no link, that the actor may write"
+    if nearest == artifacts and artifacts.is_symlink():
+        return Finding("RUN_ARTIFACTS", State.WRONG, f"{artifacts} is a link", mend)
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        return Finding("RUN_ARTIFACTS", State.WRONG, f"{artifacts} cannot be written", mend)
+    return Finding("RUN_ARTIFACTS", State.OK, f"{artifacts} keeps what is not pushed")
+
+
 def state_folder(state: Path) -> Finding:
     """Whether the actor may write its state, and how much room there is. Leaves no folder that was not there."""
     # Unlike Path.exists, this one raises for no path at all.

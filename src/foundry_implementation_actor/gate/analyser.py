@@ -49,7 +49,8 @@ class Analyser:
         with ExitStack() as ends:
             ends.enter_context(near)
             try:
-                self._child = Child(_command(app, command, check, far.fileno()))
+                with Sandbox(app, {}).isolated(_command(app, command, check, far.fileno()), {}) as isolated:
+                    self._child = Child(isolated)
             finally:
                 far.close()
             ends.callback(self._child.end)
@@ -158,9 +159,9 @@ class _Talk:
 
 
 def _command(app: App, command: Command, check: words.Check, far: int) -> Command:
-    """The server, in the isolation of any judge, with a socket for both its streams."""
+    """The server, with a socket for both its streams; it runs in the isolation of any judge."""
     start = (sys.executable, "-I", "-S", "-c", _START, str(far), check.program, "server")
-    return Sandbox(app, {}).isolated(Command(start, app.root, command.env, command.timeout_s, pass_fds=(far,)))
+    return Command(start, app.root, command.env, command.timeout_s, pass_fds=(far,))
 
 
 def _key(app: App, command: Command, check: words.Check) -> tuple[object, ...]:

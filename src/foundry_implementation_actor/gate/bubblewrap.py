@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import pwd
 import shutil
 import signal
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,17 +17,17 @@ from foundry_implementation_actor.domain.command import Command, Completed, Ende
 from foundry_implementation_actor.domain.error import ActorError
 from foundry_implementation_actor.gate import watch
 from foundry_implementation_actor.gate.limits import bounded, limited, missing_program, private
+from foundry_implementation_actor.sandbox import places
+from foundry_implementation_actor.sandbox.bubblewrap import NAMESPACES, PROGRAM, SCRATCH_BYTES, base, closed_off
+from foundry_implementation_actor.sandbox.memory import in_memory
+from foundry_implementation_actor.sandbox.port import Network
+from foundry_implementation_actor.sandbox.seccomp import filter_for, machine
 from foundry_implementation_actor.system.process import Stop, run_contained
 
 HOME = "/tmp/home"  # noqa: S108 - inside of the sandbox, where /tmp is private
-TMP_BYTES = 256 * 1024 * 1024
+TMP_BYTES = SCRATCH_BYTES
 """What a private folder may hold."""
 
-# Sockets of the host's daemons lie in /run; what is needed to resolve names does too.
-_HIDDEN = ("/tmp", "/var/tmp")  # noqa: S108
-_HIDDEN_WITHOUT_NETWORK = (*_HIDDEN, "/run")
-_SETTINGS = ("sys", "sysrq-trigger", "irq", "bus", "fs", "mtrr", "acpi", "scsi", "pressure")
-_KERNEL = tuple(f"/proc/{name}" for name in _SETTINGS)
 _SELF_CHECK_S = 10.0
 _SELF_CHECK = 'cat body; (echo wrote >body) 2>/dev/null; (echo wrote >beside) 2>/dev/null; echo "$$"'
 # Opened only, and never written to, in case that it can be.
@@ -48,7 +46,7 @@ class Sandbox:
         self._app = app
         self.files = files
         self.stop = stop or Stop()
-        self._bwrap = shutil.which("bwrap") or "bwrap"
+        self._bwrap = shutil.which(PROGRAM) or PROGRAM
 
     def __call__(self, command: Command, *, original: bool = False) -> Completed:
         absent = missing_program(command)
@@ -56,34 +54,41 @@ class Sandbox:
             return absent
         if self.stop.is_set():
             return Completed(command.argv, -signal.SIGKILL, b"", b"", Ended.STOPPED, 0.0)
-        files = {} if original else self.files
-        with ExitStack() as open_files:
-            bound = {path: open_files.enter_context(readable(content)) for path, content in files.items()}
-            return replace(run_contained(self.isolated(command, bound), self.stop), argv=command.argv)
+        with self.isolated(command, {} if original else self.files) as isolated:
+            return replace(run_contained(isolated, self.stop), argv=command.argv)
 
-    def isolated(self, command: Command, bound: Mapping[str, int] | None = None) -> Command:
-        """The command that runs another in isolation; `bound` are descriptors of contents by their paths."""
-        bound = bound or {}
-        return replace(
-            bounded(command),
-            argv=(self._bwrap, *self._view(command), *self._bindings(bound), *limited(command.argv)),
-            env=private(command.env, HOME),
-            pass_fds=(*command.pass_fds, *bound.values()),
-        )
+    @contextmanager
+    def isolated(self, command: Command, files: Mapping[str, bytes]) -> Iterator[Command]:
+        """The command that runs another in isolation, to be started while the context is open.
+
+        Args:
+            command: what to run.
+            files: contents by their paths below the app, seen in the places of what stands there.
+        """
+        with ExitStack() as held:
+            bound = {path: held.enter_context(in_memory(content)) for path, content in files.items()}
+            filtered = held.enter_context(in_memory(call_filter(self._app)))
+            yield replace(
+                bounded(command),
+                argv=(
+                    self._bwrap, *self._view(command), *self._bindings(bound), "--seccomp", str(filtered),
+                    *limited(command.argv),
+                ),
+                env=private(command.env, HOME),
+                pass_fds=(*command.pass_fds, *bound.values(), filtered),
+            )  # fmt: skip
 
     def _view(self, command: Command) -> list[str]:
-        view = ["--ro-bind", "/", "/", "--dev", "/dev", "--remount-ro", "/dev"]
-        view += ["--size", str(TMP_BYTES), "--tmpfs", "/dev/shm", "--proc", "/proc"]  # noqa: S108
-        for place in covered():
-            view += ["--ro-bind", place, place]
-        for folder in hidden(self._app):
+        view = base()
+        private_folders, kept = hidden(self._app), needed(self._app, command)
+        for folder in private_folders:
             view += ["--size", str(TMP_BYTES), "--tmpfs", folder]
-        for folder in needed(self._app, command):
+        for folder in kept:
             view += ["--ro-bind", folder, folder]
-        view += ["--dir", HOME, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL"]
+        view += [*closed_off(closed(self._app, (*private_folders, *kept))), "--dir", HOME, *NAMESPACES]
         if not self._app.network:
             view.append("--unshare-net")
-        return [*view, "--die-with-parent", "--new-session", "--chdir", str(command.cwd)]
+        return [*view, "--chdir", str(command.cwd)]
 
     def _bindings(self, bound: Mapping[str, int]) -> list[str]:
         bindings = [word for folder in emptied(self._app, bound) for word in ("--tmpfs", folder)]
@@ -94,8 +99,10 @@ class Sandbox:
 
 def self_check() -> str:
     """Why bubblewrap cannot isolate on this host; empty when a real try shows that it does."""
-    if shutil.which("bwrap") is None:
+    if shutil.which(PROGRAM) is None:
         return "bubblewrap is not installed"
+    if machine() is None:
+        return "the system calls of this machine are not known"
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
         (root / "body").write_bytes(b"live\n")
@@ -115,29 +122,30 @@ def self_check() -> str:
     return "" if held else "bubblewrap did not hold what it should"
 
 
-@contextlib.contextmanager
-def readable(content: bytes) -> Iterator[int]:
-    """A descriptor that reads as `content` from its beginning."""
-    descriptor = os.memfd_create("body")
-    try:
-        with os.fdopen(os.dup(descriptor), "wb") as file:
-            file.write(content)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def covered() -> list[str]:
-    """What root may write to in /proc even without a capability: settings of the kernel, and so of the host."""
-    return [place for place in _KERNEL if Path(place).exists()] if os.getuid() == 0 else []
+def call_filter(app: App) -> bytes:
+    """The system calls that an app's code gets refused."""
+    return filter_for(Network.OPEN if app.network else Network.CLOSED, own_network=not app.network)
 
 
 def hidden(app: App) -> list[str]:
-    """The folders of the host that a command sees empty, and may write to. HOME holds keys and tokens."""
-    folders = list(filter(os.path.isdir, _HIDDEN if app.network else _HIDDEN_WITHOUT_NETWORK))
-    below = tuple(f"{folder}/" for folder in folders)
-    return [*folders, *(home for home in _homes(app.root) if not home.startswith(below))]
+    """The folders of the host that a command sees empty, and may write to. Homes hold keys and tokens."""
+    # With the network, what is needed to resolve names is too, and lies where sockets of daemons do.
+    first = places.TEMPORARY if app.network else (*places.TEMPORARY, places.SOCKETS)
+    folders = [*filter(os.path.isdir, first), *_homes(app.root)]
+    return [folder for folder in folders if not _is_below(folder, folders)]
+
+
+def closed(app: App, seen_to: Iterable[str]) -> list[str]:
+    """What is never seen, wherever it lies: secrets of the host, sockets of its daemons.
+
+    Args:
+        app: whose root is seen whole.
+        seen_to: folders of which it is settled already what is seen.
+    """
+    settled = [*seen_to, str(app.root)]
+    found = [*places.secret_places(), *places.daemon_sockets()]
+    apart = [place for place in found if place not in settled and not _is_below(place, settled)]
+    return [place for place in apart if not any(one.startswith(f"{place}/") for one in settled)]
 
 
 def needed(app: App, command: Command) -> list[str]:
@@ -160,27 +168,14 @@ def _is_below(folder: str, others: Iterable[str]) -> bool:
 
 
 def _homes(root: Path) -> list[str]:
-    """This user's HOME, as the host and as the environment have it; an app's root or a folder above is none."""
-    with contextlib.suppress(KeyError):  # a user whom the host does not know
-        said = {pwd.getpwuid(os.getuid()).pw_dir, os.path.expanduser("~")}  # noqa: PTH111 - stays a text
-        real = {os.path.realpath(home) for home in said if os.path.isabs(home)}  # noqa: PTH117 - the same
-        return sorted(home for home in real if os.path.isdir(home) and Path(home) not in {root, Path("/")})  # noqa: PTH112
-    return []
+    """Users' homes; an app's root is none."""
+    return [home for home in places.homes() if Path(home) != root]
 
 
 def _of_programs(app: App, command: Command) -> set[str]:
-    """Where the programs are installed: `bin` and what lies beside it."""
-    found = set()
-    for program in (command.argv[0], *app.interpreter[:1], *app.runner[:1], *app.analyser[:1]):
-        named = Path(shutil.which(program, path=command.env.get("PATH", os.defpath)) or program)
-        for place in {named, Path(os.path.realpath(named))}:
-            if place.is_absolute() and place.exists():
-                prefix = place.parents[min(1, len(place.parents) - 1)]
-                shared = any(
-                    Path(home) / ".local" == prefix or Path(home).is_relative_to(prefix) for home in _homes(app.root)
-                )
-                found.add(str(place.parent if shared or len(place.parts) <= 3 else prefix))
-    return found
+    """Where the programs of a command and of its app are installed."""
+    named = (command.argv[0], *app.interpreter[:1], *app.runner[:1], *app.analyser[:1])
+    return places.programs(named, command.env.get("PATH", os.defpath), _homes(app.root))
 
 
 def _linked_to(app: App) -> set[str]:

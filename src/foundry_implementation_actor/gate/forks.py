@@ -16,10 +16,12 @@ from typing import Any
 from foundry_implementation_actor.domain.app import App
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
 from foundry_implementation_actor.domain.error import ActorError, Code
-from foundry_implementation_actor.gate.bubblewrap import HOME, TMP_BYTES, covered, emptied, hidden, needed, readable
+from foundry_implementation_actor.gate.bubblewrap import HOME, TMP_BYTES, call_filter, closed, emptied, hidden, needed
 from foundry_implementation_actor.gate.limits import FILE_BLOCKS, MEMORY_KIB, bounded, private
 from foundry_implementation_actor.gate.watch import stamps
 from foundry_implementation_actor.languages.python_place import INSIDE
+from foundry_implementation_actor.sandbox.memory import in_memory
+from foundry_implementation_actor.sandbox.places import kernel_settings
 from foundry_implementation_actor.system.process import Child, Stop
 from foundry_implementation_actor.system.running import Pipes, Running, gather
 
@@ -88,16 +90,18 @@ class Forks:
             ActorError: UNFIT when the server could not run it to its end.
         """
         words, started = command.argv[len(self._app.interpreter) :], time.monotonic()
+        private_folders, kept = hidden(self._app), needed(self._app, command)
         asked = {
             "argv": words, "cwd": str(command.cwd), "env": private(command.env, HOME), "folder": HOME,
-            "covered": covered(), "private": hidden(self._app), "kept": needed(self._app, command), "size": TMP_BYTES,
+            "covered": kernel_settings(), "private": private_folders, "kept": kept, "size": TMP_BYTES,
+            "closed": closed(self._app, (*private_folders, *kept)),
             "emptied": emptied(self._app, files), "files": [str(self._app.root / path) for path in files],
-            "limits": _LIMITS,
+            "limits": _LIMITS, "filter": call_filter(self._app).hex(),
         }  # fmt: skip
         pipes, far = _pipes()
         try:
             with ExitStack() as contents:
-                stdin, *texts = [contents.enter_context(readable(text)) for text in (command.stdin, *files.values())]
+                stdin, *texts = [contents.enter_context(in_memory(text)) for text in (command.stdin, *files.values())]
                 self._for(words).send(asked, [stdin, *far, *texts])
         except OSError as error:
             for descriptor in pipes:

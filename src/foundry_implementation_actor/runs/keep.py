@@ -66,7 +66,7 @@ def keep(run: Run, prepared: Prepared, cause: str, *, limit_s: float = LIMIT_S) 
         if kept is None:
             return ""
         path = _stored(run, prepared, kept, cause)
-    except (ActorError, OSError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the run's answer stays what it is
         journal.event("not-kept", level="warn", cause=cause, error=str(error))
         return ""
     size, less = len(kept.patch), len(kept.left_out)
@@ -92,7 +92,9 @@ def _taken(run: Run, prepared: Prepared, limit_s: float) -> Kept | None:
             trusted = [open_trusted(git, prepared, folder / name) for name in ("first.git", "second.git")]
             return _patch(run, trusted, left_out)
     except ActorError as error:
-        raise ValueError(f"it took longer than {limit_s:g} s") if over.is_set() else error from error
+        if over.is_set():
+            raise ValueError(f"it took longer than {limit_s:g} s") from error
+        raise
     finally:
         clock.cancel()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +28,10 @@ _SOCKETS = Gap(
     "a socket that a daemon of the host opens outside of /run, /tmp and homes after the command began can be reached",
 )
 _METADATA = Gap("system-readable", "what any user of the host may read outside of hidden places can be read")
+_AS_ROOT = Gap(
+    "root-readable",
+    "what only root may read is covered where hosts keep secrets (/etc, /var, /opt, …), not wherever it may lie",
+)
 _OPEN = Gap("loopback-when-open", "with the network open, servers on the host's loopback are reached too")
 
 
@@ -35,7 +39,11 @@ class Bubblewrap:
     """Runs a command in namespaces of its own, without a capability, as a plain user who owns what it writes."""
 
     name = "bubblewrap"
-    gaps = (_SOCKETS, _METADATA, _OPEN)
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What a private view does not cover; root may read more than others."""
+        return (*((_AS_ROOT,) if os.getuid() == 0 else ()), _METADATA, _SOCKETS, _OPEN)
 
     @contextlib.contextmanager
     def confine(self, command: Command, view: View) -> Iterator[Command]:
@@ -70,12 +78,19 @@ def base() -> list[str]:
     return view
 
 
+def closed_off(paths: Iterable[str]) -> list[str]:
+    """These files and folders, seen as empty ones that cannot be filled."""
+    words = []
+    for path in paths:
+        words += ["--tmpfs", path, "--remount-ro", path] if Path(path).is_dir() else _blank(path)
+    return words
+
+
 def _files(layout: Layout) -> list[str]:
     view = base()
     for place in layout.places:
         view += _mount(place, scratch=place.path in layout.scratch)
-    for path in (*layout.closed, *_sockets(layout)):
-        view += ["--tmpfs", path, "--remount-ro", path] if Path(path).is_dir() else _blank(path)
+    view += closed_off((*layout.closed, *_sockets(layout)))
     # Read-only last, when all that lies in them is mounted.
     for place in layout.places:
         if place.seen is Seen.HIDDEN and place.path not in layout.scratch and Path(place.path).is_dir():

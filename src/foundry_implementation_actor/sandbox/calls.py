@@ -20,11 +20,13 @@ class Machine(NamedTuple):
 
 LATER = {
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
-    "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "mount_setattr": 442,
+    "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "openat2": 437, "fchmodat2": 452, "mount_setattr": 442,
     "landlock_create_ruleset": 444, "landlock_add_rule": 445, "landlock_restrict_self": 446,
 }  # fmt: skip
 
 _X86_64 = {
+    "open": 2, "mkdir": 83, "creat": 85, "chmod": 90, "fchmod": 91, "mknod": 133, "openat": 257, "mkdirat": 258,
+    "mknodat": 259, "fchmodat": 268,
     "add_key": 248, "keyctl": 250, "request_key": 249, "bpf": 321, "perf_event_open": 298, "userfaultfd": 323,
     "open_by_handle_at": 304, "setns": 308, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161,
     "swapon": 167, "swapoff": 168, "reboot": 169, "kexec_load": 246, "kexec_file_load": 320, "init_module": 175,
@@ -35,6 +37,7 @@ _X86_64 = {
 }  # fmt: skip
 
 _AARCH64 = {
+    "mknodat": 33, "mkdirat": 34, "fchmod": 52, "fchmodat": 53, "openat": 56,
     "add_key": 217, "keyctl": 219, "request_key": 218, "bpf": 280, "perf_event_open": 241, "userfaultfd": 282,
     "open_by_handle_at": 265, "setns": 268, "mount": 40, "umount2": 39, "pivot_root": 41, "chroot": 51,
     "swapon": 224, "swapoff": 225, "reboot": 142, "kexec_load": 104, "kexec_file_load": 294, "init_module": 105,

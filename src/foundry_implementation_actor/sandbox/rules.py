@@ -14,6 +14,7 @@ from functools import cache
 
 from foundry_implementation_actor.sandbox.calls import LATER
 
+_LIBC = ctypes.CDLL(None, use_errno=True)
 _CREATE_VERSION = 1
 _RULE_PATH, _RULE_PORT = 1, 2
 
@@ -96,9 +97,8 @@ def closing(descriptor: int) -> Iterator[int]:
 
 
 def _call(name: str, *arguments: object) -> int:
-    libc = ctypes.CDLL(None, use_errno=True)
     words = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
-    return int(libc.syscall(ctypes.c_long(LATER[name]), *words))
+    return int(_LIBC.syscall(ctypes.c_long(LATER[name]), *words))
 
 
 def _checked(result: int) -> int:

@@ -27,6 +27,8 @@ _MOST_JUMP = 255
 _X32 = 0x40000000
 _NEW_NAMESPACES = 0x7E020000 | 0x80  # every CLONE_NEW…, the one of time too
 _FAST_OPEN = 0x20000000
+_OTHERS_RIGHTS = 0o6000  # set-user-ID and set-group-ID
+_CREATES = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE
 _TYPE = 0xF
 _LOCAL, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _STREAM, _TCP = 1, 6
@@ -41,7 +43,16 @@ _REFUSED = (
     "finit_module", "delete_module", "acct", "settimeofday", "clock_settime", "quotactl", "syslog", "fanotify_init",
     "iopl", "ioperm", "lookup_dcookie", "vhangup", "nfsservctl",
 )  # fmt: skip
-_ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
+# What a filter cannot look into is absent too: programs go another way then.
+_ABSENT = ("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register")
+
+
+# Where each takes a mode; and those of them that take it only when flags say so, and where these are.
+_MODES = (
+    ("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2), ("creat", 1), ("mkdir", 1), ("mkdirat", 2),
+    ("mknod", 1), ("mknodat", 2), ("open", 2), ("openat", 3),
+)  # fmt: skip
+_FLAGS = {"open": 1, "openat": 2}
 
 
 class _Step(NamedTuple):
@@ -82,6 +93,8 @@ def filter_for(network: Network, *, own_network: bool) -> bytes:
             steps += _on(known.number(name), [_refuse(number)])
     for name in ("clone", "unshare"):
         steps += _on(known.number(name), _if_any(0, _NEW_NAMESPACES, errno.EPERM))
+    for name, mode in _MODES:
+        steps += _on(known.number(name), _with_rights_of_others(mode, _FLAGS.get(name)))
     steps += _on(known.number("ioctl"), _if_one_of(1, _TERMINAL_INPUT))
     steps += _on(known.number("socket"), _socket(tcp_only=closed))
     if closed:
@@ -123,6 +136,14 @@ def _connect_fast() -> list[_Step]:
 
 def _if_any(argument: int, bits: int, number: int) -> list[_Step]:
     return [*_argument(argument), _Step(_JUMP_SET, bits, 0, 1), _refuse(number), _allow()]
+
+
+def _with_rights_of_others(mode: int, flags: int | None) -> list[_Step]:
+    """Refuse a file that lends its owner's rights: inside, that may be the actor's user."""
+    judged = _if_any(mode, _OTHERS_RIGHTS, errno.EPERM)
+    if flags is None:
+        return judged
+    return [*_argument(flags), _Step(_JUMP_SET, _CREATES, 0, len(judged) - 1), *judged]
 
 
 def _if_one_of(argument: int, values: Sequence[int]) -> list[_Step]:

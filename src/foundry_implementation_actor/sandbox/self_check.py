@@ -69,6 +69,8 @@ def refusal(sandbox: Sandbox) -> str:
         outcomes = _checked(sandbox, [one.name for one in TRIES.values() if one.quick], None)
     except ActorError as error:
         return error.message
+    except OSError as error:
+        return f"it cannot be tried out here: {error.strerror or error}"
     faults = [outcome.what for outcome in outcomes if outcome.is_fault]
     return f"it does not hold: {'; '.join(faults)}" if faults else ""
 

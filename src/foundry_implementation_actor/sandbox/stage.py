@@ -28,6 +28,7 @@ PACKAGES = Path(__file__).resolve().parents[2]
 _PACKAGE = Path(__file__).resolve().parents[1]
 _START_S = 10.0
 _REMOVE_SEGMENT = 0
+_LONGEST = 60
 
 
 @dataclass
@@ -59,6 +60,7 @@ class Stage:
         seen = {
             "kill-a-neighbour": self.neighbour.read(0.0).stream is not Stream.QUIET,
             "make-device": (own / "make-device").is_block_device(),
+            **{name: _lends_rights(own / name) for name in ("lend-rights", "lend-rights-at-once")},
             "daemon": _is_held(own / "daemon"),
             "connect": any(map(_has_news, self.tcp)),
             "datagram": _has_news(self.udp),
@@ -77,7 +79,7 @@ def staged(doors: Doors | None) -> Iterator[Stage]:
         ActorError: UNFIT when a program as plain as `sleep` cannot be run here.
     """
     with ExitStack() as held:
-        base = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="sandbox-check-"))).resolve()
+        base = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="sandbox-check-", dir=_short()))).resolve()
         base.chmod(0o755)
         token, mark = secrets.token_hex(16), secrets.token_hex(8)
         for name in ("outside", "own", "home", "temporary", "hidden"):
@@ -102,6 +104,12 @@ def staged(doors: Doors | None) -> Iterator[Stage]:
         )  # fmt: skip
         listening = tuple(one for one in (tcp, tcp6) if one is not None)
         yield Stage(base, token, scene, neighbour, listening, udp, _states(base))
+
+
+def _short() -> str:
+    """Where temporary files go, or a place with a shorter name: that of a socket may have 107 bytes."""
+    usual = tempfile.gettempdir()
+    return usual if len(os.fsencode(os.path.realpath(usual))) <= _LONGEST else "/tmp"  # noqa: S108 - mkdtemp makes it
 
 
 def _sleeper(base: Path, token: str) -> Command:
@@ -197,6 +205,10 @@ def _is_held(file: Path) -> bool:
         except OSError:
             return True
     return False
+
+
+def _lends_rights(file: Path) -> bool:
+    return file.exists() and bool(file.lstat().st_mode & (stat.S_ISUID | stat.S_ISGID))
 
 
 def _has_news(one: socket.socket) -> bool:

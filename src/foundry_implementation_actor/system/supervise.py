@@ -22,6 +22,7 @@ import signal
 import sys
 import time
 
+_LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_SECCOMP = 22
@@ -103,7 +104,7 @@ def _take_on(confinement: str) -> None:
     if max(rules, filtered) >= 0:
         _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     if rules >= 0:
-        _check(_libc().syscall(_SYS_LANDLOCK_RESTRICT_SELF, rules, 0))
+        _check(_LIBC.syscall(_SYS_LANDLOCK_RESTRICT_SELF, rules, 0))
     if filtered >= 0:
         _filter_calls(os.pread(filtered, 65_536, 0))
 
@@ -126,7 +127,7 @@ def _become(uid: int, gid: int, reads_all: bool) -> None:
 
 def _keep_capabilities(kept: int) -> None:
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-    _check(_libc().capset(header, (ctypes.c_uint32 * 6)(kept, kept, kept, 0, 0, 0)))
+    _check(_LIBC.capset(header, (ctypes.c_uint32 * 6)(kept, kept, kept, 0, 0, 0)))
 
 
 def _filter_calls(program: bytes) -> None:
@@ -163,25 +164,21 @@ def _open_doors(wire: int, doors: str) -> None:
 def _own_network() -> None:
     """Leave the host's network; a plain user may do that in a user namespace of its own only."""
     uid, gid = os.getuid(), os.getgid()
-    if _libc().unshare(_CLONE_NEWNET) == 0:
+    if _LIBC.unshare(_CLONE_NEWNET) == 0:
         return
-    _check(_libc().unshare(_CLONE_NEWUSER | _CLONE_NEWNET))
+    _check(_LIBC.unshare(_CLONE_NEWUSER | _CLONE_NEWNET))
     for name, said in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123 - pathlib would double the start-up
             file.write(said)
 
 
 def _prctl(option: int, *arguments: object) -> None:
-    _check(_libc().prctl(option, *arguments, *([0] * (4 - len(arguments)))))
+    _check(_LIBC.prctl(option, *arguments, *([0] * (4 - len(arguments)))))
 
 
 def _check(result: int) -> None:
     if result != 0:
         raise OSError(ctypes.get_errno(), "refused")
-
-
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
 
 
 def _let_go_of_output() -> None:

@@ -41,10 +41,18 @@ _CHUNK = 1024 * 1024
 _NEW = 0x00020000 | 0x04000000 | 0x08000000 | 0x20000000 | 0x40000000  # mounts, UTS, IPC, processes, network
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 _PR_SET_PDEATHSIG = 1
+_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
+_PR_SET_NO_NEW_PRIVS = 38
 _CAPABILITY_VERSION_3 = 0x20080522
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Filter(ctypes.Structure):
+    """A system call filter, as `prctl` takes it."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_char_p))
 
 
 def main() -> None:
@@ -154,7 +162,13 @@ def _become(asked: dict[str, Any], descriptors: list[int]) -> None:
         number = getattr(resource, limit)
         resource.setrlimit(number, (most, most))
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
-    if _libc.capset(header, bytes(24)) != 0:
+    program = bytes.fromhex(asked["filter"])
+    steps = _Filter(len(program) // 8, program)
+    if (
+        _libc.capset(header, bytes(24)) != 0
+        or _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+        or _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(steps), 0, 0) != 0
+    ):
         os._exit(126)
     os.environ.clear()
     os.environ.update(asked["env"])
@@ -178,6 +192,11 @@ def _see(asked: dict[str, Any], contents: list[int]) -> None:
             os.close(os.open(place, os.O_CREAT))
         _mount(f"/proc/self/fd/{descriptor}", place, flags=_BIND | _REC)
         os.close(descriptor)
+    for place in asked["closed"]:
+        if os.path.isdir(place):
+            _mount("tmpfs", place, "tmpfs", _RDONLY | _NOSUID | _NODEV, "mode=0755")
+        else:
+            _bind(os.devnull, place, _NOSUID | _NODEV | _NOEXEC)
     os.makedirs(asked["folder"])
     for folder in asked["emptied"]:
         _mount("tmpfs", folder, "tmpfs", _NOSUID | _NODEV, "mode=0755")

@@ -259,6 +259,18 @@ def make_device(scene: Scene) -> None:
     os.mknod(f"{scene.own}/make-device", 0o600 | stat.S_IFBLK, os.makedev(254, 0))
 
 
+@attempt(by_mark=True)
+def lend_rights(scene: Scene) -> None:
+    """Make a program that whoever starts it runs with its owner's rights."""
+    Path(_own(scene, "lend-rights")).chmod(0o4755)
+
+
+@attempt(by_mark=True)
+def lend_rights_at_once(scene: Scene) -> None:
+    """Make such a program in one go."""
+    os.close(os.open(f"{scene.own}/lend-rights-at-once", os.O_WRONLY | os.O_CREAT, 0o4755))
+
+
 @attempt("chmod")
 def change_mode(scene: Scene) -> None:
     """Change the mode of a file."""
