@@ -107,7 +107,8 @@ def test_a_wheel_is_installed_into_an_environment_of_its_own(scene: Scene, sandb
     said = works(
         scene, sandbox,
         "python -m venv --without-pip $HOME/venv && python -m pip --python $HOME/venv/bin/python install -q --no-index "
-        "--disable-pip-version-check backend/small-1.0-py3-none-any.whl && $HOME/venv/bin/python -c 'import small; print(small.WORD)'",
+        "--disable-pip-version-check backend/small-1.0-py3-none-any.whl && "
+        "$HOME/venv/bin/python -c 'import small; print(small.WORD)'",
     )  # fmt: skip
     assert said == "installed\n"
 

@@ -79,7 +79,8 @@ def test_without_a_sandbox_the_tries_get_through_so_that_holding_means_something
         "link-through", "link-folder", "dots", "map-shared", "reopen-by-descriptor", "by-own-root",
         "by-folder-of-a-neighbour", "nameless-file", "remove", "change-mode", "make-pipe", "make-socket"}  # fmt: skip
     others = {"kill-a-neighbour", "read-state", "copy-state", "write-state", "socket-outside", "nameless-socket",
-        "lend-rights", "connect", "datagram", "shared-memory", "shared-segment", "user-namespace", "new-privileges"}  # fmt: skip
+        "lend-rights", "connect", "datagram", "shared-memory", "shared-segment", "user-namespace",
+        "new-privileges"}  # fmt: skip
     assert (files | others) - through <= {"user-namespace"}  # some hosts allow none
     assert refused.startswith("it does not hold: ")
 

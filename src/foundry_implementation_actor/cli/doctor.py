@@ -13,6 +13,7 @@ import click
 from foundry_implementation_actor.actor.examine import DECLARED, examine, readable_settings
 from foundry_implementation_actor.actor.fitness import Finding, State
 from foundry_implementation_actor.actor.variables import Variable
+from foundry_implementation_actor.cli.doctor_sandbox import check_sandboxes
 from foundry_implementation_actor.domain.error import EXIT_DELIVERED, MEANINGS, Code
 from foundry_implementation_actor.system.secrets import Redact, redactor
 
@@ -20,6 +21,7 @@ _EPILOG = """\b
 Examples:
   foundry-implementation-actor doctor
   IMAGES=off foundry-implementation-actor doctor path/to/use
+  foundry-implementation-actor doctor --sandbox
   foundry-implementation-actor doctor --json
 
 \b
@@ -33,13 +35,16 @@ _SHOWN = 60
 
 @click.command(epilog=_EPILOG)
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.option("--sandbox", is_flag=True, help="Instead, try every known way out of the sandboxes that work here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def doctor(folder: Path | None, as_json: bool) -> int:
+def doctor(folder: Path | None, sandbox: bool, as_json: bool) -> int:
     """Check this host, its tools and its settings, and FOLDER's sidecar when it is given.
 
     Nothing is changed and nothing is asked of the forge or the model.
     """
     environ = dict(os.environ)
+    if sandbox:
+        return check_sandboxes(readable_settings(environ).sandbox, as_json=as_json)
     redact = redactor(readable_settings(environ).secrets())
     findings = [replace(finding, seen=redact(finding.seen)) for finding in examine(environ, folder)]
     settings = _settings(environ, redact)

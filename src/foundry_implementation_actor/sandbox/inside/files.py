@@ -259,50 +259,6 @@ def make_device(scene: Scene) -> None:
     os.mknod(f"{scene.own}/make-device", 0o600 | stat.S_IFBLK, os.makedev(254, 0))
 
 
-@attempt(by_mark=True)
-def lend_rights(scene: Scene) -> None:
-    """Make a program that whoever starts it runs with its owner's rights."""
-    Path(_own(scene, "lend-rights")).chmod(0o4755)
-
-
-@attempt(by_mark=True)
-def lend_rights_at_once(scene: Scene) -> None:
-    """Make such a program in one go."""
-    os.close(os.open(f"{scene.own}/lend-rights-at-once", os.O_WRONLY | os.O_CREAT, 0o4755))
-
-
-@attempt("chmod")
-def change_mode(scene: Scene) -> None:
-    """Change the mode of a file."""
-    Path(scene.victim("change-mode")).chmod(0o600)
-
-
-@attempt("chmod")
-def change_mode_by_descriptor(scene: Scene) -> None:
-    """Change the mode of a file by a descriptor that reads."""
-    with _opened(scene.victim("change-mode-by-descriptor"), os.O_RDONLY) as file:
-        os.fchmod(file, 0o600)
-
-
-@attempt("chmod")
-def change_owner(scene: Scene) -> None:
-    """Give a file to a group."""
-    groups = [group for group in os.getgroups() if group != os.getgid()]
-    os.chown(scene.victim("change-owner"), -1, groups[0] if groups else os.getgid())
-
-
-@attempt("chmod")
-def change_times(scene: Scene) -> None:
-    """Change the times of a file."""
-    os.utime(scene.victim("change-times"), (1, 1))
-
-
-@attempt("chmod")
-def change_attribute(scene: Scene) -> None:
-    """Put an attribute on a file."""
-    os.setxattr(scene.victim("change-attribute"), "user.changed", b"1")
-
-
 @attempt()
 def copy_range(scene: Scene) -> None:
     """Copy bytes into a file by descriptors alone."""

@@ -6,10 +6,10 @@ import json
 import os
 import sys
 
-from foundry_implementation_actor.sandbox.inside import files, holds, kernel, reach
+from foundry_implementation_actor.sandbox.inside import files, holds, kernel, reach, rights
 from foundry_implementation_actor.sandbox.inside.trying import TRIES, RefusedError, Scene, UntriedError
 
-__all__ = ["TRIES", "Scene", "files", "holds", "kernel", "main", "reach"]
+__all__ = ["TRIES", "Scene", "files", "holds", "kernel", "main", "reach", "rights"]
 
 
 def main(scene: str, names: str) -> None:
