@@ -32,6 +32,6 @@ def test_the_document_makes_claims() -> None:
 def test_a_claim_names_tests_that_are_there(row: list[str]) -> None:
     claim, held_by, shown_by = row
     named = SHOWN.findall(shown_by)
-    assert claim and held_by and named, f"{claim}: no test is named"
+    assert all((claim, held_by, named)), f"{claim}: no test is named"
     missing = [f"{path}::{name}" for path, name in named if name not in tests_in(ROOT / path)]
     assert not missing, f"{claim}: not in the suite: {missing}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,8 +68,8 @@ def test_a_command_that_ends_before_it_has_a_way_out_keeps_nobody_waiting(scene:
         command = scene.command("true")
         with sandbox.confine(command, scene.view(network=Network.PROXIED, doors=doors)) as confined:
             assert confined.confinement is not None
-            nowhere = confined.confinement.__class__(wire=confined.confinement.wire, doors=(("192.0.2.1", 1),))
-            done = run_contained(confined.__class__(**{**vars(confined), "confinement": nowhere}))
+            nowhere = replace(confined.confinement, doors=(("192.0.2.1", 1),))
+            done = run_contained(replace(confined, confinement=nowhere))
         assert done.code == 126
         with pytest.raises(ActorError, match="ended before") as caught:
             doors.listeners(20.0)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
+import socket
+import subprocess
+import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +25,7 @@ from foundry_implementation_actor.sandbox.memory import in_memory
 from foundry_implementation_actor.sandbox.none import NoSandbox
 from foundry_implementation_actor.sandbox.port import Network, Sandbox
 from foundry_implementation_actor.system.process import Child, Stream, run_contained
-from support.plain import Scene
+from support.plain import SOURCES, Scene
 
 BOTH = pytest.mark.parametrize("sandbox", [Bubblewrap(), Landlock()], ids=lambda one: str(one.name))
 
@@ -104,6 +109,36 @@ def test_what_a_command_leaves_running_is_dead_when_it_has_ended(scene: Scene, s
     os.close(reading)
 
 
+_ACTOR = """
+import sys
+from pathlib import Path
+from support.plain import SOURCES, Scene
+from foundry_implementation_actor.sandbox.choose import choose
+from foundry_implementation_actor.system.process import Child
+scene, sandbox = Scene(Path(sys.argv[1])), choose(sys.argv[2])
+inside = "mkfifo $HOME/pipe; exec 4<>$HOME/pipe 3>$HOME/pipe; echo up; exec setsid sleep 300"
+with sandbox.confine(scene.command("/bin/sh", "-c", inside), scene.view()) as confined, Child(confined) as child:
+    print(child.read(20.0).chunk.decode(), end="", flush=True)
+    child.read(300.0)
+"""
+
+
+@BOTH
+def test_when_the_actor_is_killed_nothing_inside_lives_on(tmp_path: Path, sandbox: Sandbox) -> None:
+    base = tmp_path.resolve()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (SOURCES, SOURCES.parent / "tests")))}
+    words = (sys.executable, "-c", _ACTOR, str(base), sandbox.name)
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as actor:
+        assert actor.stdout is not None
+        assert actor.stdout.readline() == "up\n"
+        reading = os.open(base / "state" / "home" / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+        actor.kill()
+        poll = select.poll()
+        poll.register(reading, select.POLLIN)
+        assert poll.poll(20_000) == [(reading, select.POLLHUP)]  # whoever held its other end is dead
+        os.close(reading)
+
+
 @BOTH
 @pytest.mark.parametrize("network", [Network.OPEN, Network.CLOSED])
 def test_a_network_is_there_only_when_it_is_open(scene: Scene, sandbox: Sandbox, network: Network) -> None:
@@ -114,14 +149,44 @@ def test_a_network_is_there_only_when_it_is_open(scene: Scene, sandbox: Sandbox,
 
 
 @BOTH
+def test_a_socket_without_a_name_is_not_reached_though_the_network_is_open(scene: Scene, sandbox: Sandbox) -> None:
+    text = "import socket, sys; socket.socket(socket.AF_UNIX).connect('\\0' + sys.argv[1]); print('reached')"
+    with socket.socket(socket.AF_UNIX) as listener:
+        name = f"foundry-test-{os.getpid()}"
+        listener.bind(f"\0{name}")
+        listener.listen()
+        done = scene.run(sandbox, "python", "-I", "-c", text, name, network=Network.OPEN)
+    assert (done.text, "PermissionError" in done.errors) == ("", True)
+
+
+@BOTH
 def test_a_program_that_cannot_be_confined_is_not_started(scene: Scene, sandbox: Sandbox) -> None:
     with in_memory(b"no filter") as nonsense:
         command = scene.command("/bin/sh", "-c", f"echo ran >{scene.home}/ran")
         with sandbox.confine(command, scene.view()) as confined:
-            broken = confined.__class__(**{**vars(confined), "confinement": Confinement(filter=nonsense)})
+            broken = replace(confined, confinement=Confinement(filter=nonsense))
             done = run_contained(broken)
     assert done.code == 126
     assert not (scene.home / "ran").exists()
+
+
+@BOTH
+def test_what_is_hidden_by_a_link_to_it_is_hidden_and_a_linked_folder_of_programs_is_seen(
+    scene: Scene, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private, home = scene.base / "private", scene.base / "somebody"
+    (home / "versions/1/bin").mkdir(parents=True)
+    private.mkdir()
+    (private / "key").write_text("a secret\n")
+    (home / "versions/1/bin/tool").write_text("#!/bin/sh\necho tool\n")
+    (home / "versions/1/bin/tool").chmod(0o755)
+    (home / "current").symlink_to("versions/1")
+    (scene.base / "link").symlink_to(private)
+    monkeypatch.setenv("HOME", str(home))
+    command = scene.command("/bin/sh", "-c", f"tool; cat {private}/key {scene.base}/link/key; true")
+    command = replace(command, env={**command.env, "PATH": f"{os.defpath}:{home}/current/bin"})
+    with sandbox.confine(command, scene.view(hidden=(scene.state, scene.base / "link"))) as confined:
+        assert run_contained(confined).text == "tool\n"
 
 
 def test_of_a_place_named_twice_the_one_with_more_rights_counts(scene: Scene) -> None:
@@ -139,7 +204,7 @@ def test_a_programs_own_folders_are_shown_and_the_home_around_them_is_not(
     monkeypatch.setenv("HOME", str(home))
     command = scene.command("true")
     path = ":".join(str(home / name) for name in ("tools/bin", ".local/bin", "bin"))
-    laid = lay_out(command.__class__(**{**vars(command), "env": {"PATH": path}}), scene.view())
+    laid = lay_out(replace(command, env={"PATH": path}), scene.view())
     hidden = [name for name in ("", "tools", "tools/etc", ".local", ".local/lib") if laid.hides(str(home / name))]
     seen = [name for name in ("tools/bin", "tools/lib", ".local/bin", "bin") if not laid.hides(str(home / name))]
     assert (len(hidden), len(seen)) == (5, 4)
@@ -150,12 +215,13 @@ def test_what_is_handed_over_is_what_lies_in_the_places_and_nothing_that_links_l
     (scene.root / "link").symlink_to(scene.state / "secret")
     os.link(scene.tree / "outside.txt", scene.root / "second-name")
     (scene.root / "deep" / "er").mkdir(parents=True)
+    before = scene.state.stat().st_mode
     assert scene.shell(Landlock(), "echo x >backend/deep/er/x; id -u").text == "65534\n"
+    assert scene.state.stat().st_mode & 0o007 == before & 0o007
     owners = {path: path.lstat().st_uid for path in (scene.root / "deep" / "er" / "x", scene.root / "link")}
     assert set(owners.values()) == {65534}
     kept = (scene.state / "secret", scene.tree / "outside.txt", scene.tree, scene.state)
     assert {path.stat().st_uid for path in kept} == {0}
-    assert scene.state.stat().st_mode & 0o007 == Path(scene.state).stat().st_mode & 0o007
 
 
 def test_auto_takes_the_strongest_that_holds_and_never_none(monkeypatch: pytest.MonkeyPatch) -> None:

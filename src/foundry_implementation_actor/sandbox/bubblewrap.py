@@ -73,16 +73,18 @@ def base() -> list[str]:
     """The whole host read-only, with devices, shared memory and processes of its own, and no setting of the kernel."""
     view = ["--ro-bind", "/", "/", "--dev", "/dev", "--remount-ro", "/dev"]
     view += ["--size", str(SCRATCH_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm", "--proc", "/proc"]  # noqa: S108
-    for place in places.kernel_settings():
-        view += ["--ro-bind", place, place]
-    return view
+    # One mount where there could be nine: each reads the whole table of mounts.
+    return [*view, "--remount-ro", "/proc"] if places.kernel_settings() else view
 
 
 def closed_off(paths: Iterable[str]) -> list[str]:
-    """These files and folders, seen as empty ones that cannot be filled."""
+    """These files and folders, seen as empty ones; what is put into such a folder is kept nowhere.
+
+    `bwrap` reads the whole table of mounts for each that is read-only, so that those folders are not.
+    """
     words = []
     for path in paths:
-        words += ["--tmpfs", path, "--remount-ro", path] if Path(path).is_dir() else _blank(path)
+        words += ["--size", "4096", "--perms", "0555", "--tmpfs", path] if Path(path).is_dir() else _blank(path)
     return words
 
 

@@ -46,6 +46,9 @@ _SAME_USER = (
     ),
     Gap("terminals", "terminals of the actor's own user can be written to"),
 )
+_STAYS_ROOT = Gap(
+    "stays-root", "the actor is root and may not switch here: a command is root too, without a capability"
+)
 _READS_ALL = Gap(
     "reads-as-root",
     "where a needed place lies in a folder closed to plain users, all files outside of hidden places can be read",
@@ -60,7 +63,9 @@ class Landlock:
     @property
     def gaps(self) -> tuple[Gap, ...]:
         """What Landlock does not see, and what depends on the user."""
-        return (*_ALWAYS, _READS_ALL) if may_switch() else (*_ALWAYS, *_SAME_USER)
+        if may_switch():
+            return (*_ALWAYS, _READS_ALL)
+        return (*_ALWAYS, *_SAME_USER, *((_STAYS_ROOT,) if os.getuid() == 0 else ()))
 
     @contextlib.contextmanager
     def confine(self, command: Command, view: View) -> Iterator[Command]:

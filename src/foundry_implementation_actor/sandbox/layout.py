@@ -65,15 +65,14 @@ def lay_out(command: Command, view: View) -> Layout:
     for folder in view.own:
         _judge(folder)
     homes = places.homes()
-    seen = dict.fromkeys((*places.TEMPORARY, places.SOCKETS, *homes), Seen.HIDDEN)
-    seen |= dict.fromkeys(map(str, view.hidden), Seen.HIDDEN)
-    seen = {path: how for path, how in seen.items() if os.path.realpath(path) == path and Path(path).exists()}
-    hidden = tuple(seen)
-    wanted = places.of_command(command, homes) | {str(command.cwd)} | set(map(str, view.shown))
+    named = (*places.TEMPORARY, places.SOCKETS, *homes, *map(str, view.hidden))
+    hidden = [path for path in map(os.path.realpath, named) if Path(path).exists()]
+    asked = set(map(str, view.shown)) | set(map(os.path.realpath, view.shown))
+    wanted = places.of_command(command, homes, hidden) | {str(command.cwd)}
     if view.network is Network.OPEN:
         wanted |= places.resolver()
-    shown = [path for path in wanted if Path(path) in view.shown or _may_be_shown(path, hidden, homes)]
-    seen |= {path: Seen.SHOWN for path in shown if Path(path).exists() and os.path.realpath(path) == path}
+    shown = asked | {path for path in wanted if _may_be_shown(path, hidden, homes)}
+    seen = dict.fromkeys(hidden, Seen.HIDDEN) | {path: Seen.SHOWN for path in shown if Path(path).exists()}
     seen |= dict.fromkeys(map(str, view.own), Seen.WRITABLE)
     ordered = _outermost_first(seen)
     closed = [path for path in places.secret_places() if not _lies_around(path, ordered)]

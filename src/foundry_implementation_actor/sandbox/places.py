@@ -74,13 +74,14 @@ def _closed(folder: str, depth: int) -> Iterator[str]:
         for entry in entries:
             if entry.is_symlink():
                 continue
-            mode = entry.stat(follow_symlinks=False).st_mode
+            found = entry.stat(follow_symlinks=False)
+            mode = found.st_mode
             if stat.S_ISDIR(mode):
                 if mode & 0o005 != 0o005:
                     yield entry.path
                 elif depth > 1:
                     yield from _closed(entry.path, depth - 1)
-            elif stat.S_ISREG(mode) and not mode & 0o004:
+            elif stat.S_ISREG(mode) and not mode & 0o004 and found.st_size:  # an empty one is a lock
                 yield entry.path
 
 
@@ -123,7 +124,7 @@ def programs(named: Iterable[str], path: str, kept: Iterable[str]) -> set[str]:
 def on_path(path: str, kept: Iterable[str]) -> set[str]:
     """The folders of a PATH, and of what lies beside one only what installations are made of."""
     found, homes_kept = set(), [Path(home) for home in kept]
-    for folder in map(Path, filter(os.path.isabs, path.split(os.pathsep))):
+    for folder in map(Path, path.split(os.pathsep)):
         found.add(str(folder))
         if not _is_shared(folder.parent, homes_kept):
             found |= {str(folder.parent / name) for name in _INSTALLED}
@@ -135,9 +136,18 @@ def _is_shared(prefix: Path, homes_kept: Iterable[Path]) -> bool:
     return any(home / ".local" == prefix or home.is_relative_to(prefix) for home in homes_kept)
 
 
-def of_command(command: Command, kept: Iterable[str]) -> set[str]:
-    """What a command needs to be started, wherever its programs are installed."""
-    path = command.env.get("PATH", os.defpath)
-    kept = tuple(kept)
-    wanted = programs(command.argv[:1], path, kept) | on_path(path, kept)
+def of_command(command: Command, kept: Iterable[str], hidden: Iterable[str]) -> set[str]:
+    """What a command needs to be started, wherever its programs are installed.
+
+    Args:
+        command: what is to be started.
+        kept: homes, as in `programs`.
+        hidden: the folders that nothing is seen of otherwise; what its PATH names elsewhere is left out.
+    """
+    path, kept = command.env.get("PATH", os.defpath), tuple(kept)
+    below = tuple(f"{folder}/" for folder in hidden)
+    folders = [one for one in path.split(os.pathsep) if os.path.isabs(one)]  # noqa: PTH117 - texts, on each start
+    concealed = [one for one in folders if one.startswith(below) or os.path.realpath(one).startswith(below)]
+    wanted = programs(command.argv[:1], path, kept)
+    wanted |= on_path(os.pathsep.join(concealed), kept) if concealed else set()
     return wanted | set(map(os.path.realpath, wanted))

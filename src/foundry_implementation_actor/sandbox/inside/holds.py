@@ -177,7 +177,7 @@ def new_privileges(_: Scene) -> None:
         raise RefusedError("no start gives new ones")
 
 
-@attempt()
+@attempt("stays-root")
 def become_root(_: Scene) -> None:
     """Be root."""
     os.setuid(0)

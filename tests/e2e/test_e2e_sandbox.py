@@ -1,0 +1,150 @@
+"""Whole tasks in each sandbox: work inside lands, and what leads out is refused while the session works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from secrets import token_hex
+
+import pytest
+
+from foundry_implementation_actor.egress.proxy import HOST_NAME
+from foundry_implementation_actor.sandbox.choose import why_not
+from support.egress import Origin
+from support.model import ScriptedModel, Step, say, use
+from support.place import Landed, Place, shell, task, write
+from support.serving import Serving, real_environment
+
+SANDBOXES = ["bubblewrap", "landlock"]
+REFUSED = ("Read-only file system", "Permission denied", "EROFS", "EACCES")
+
+# Each in a way of its own; a line of its own says which.
+TRIES = r"""
+try() { "$@" 2>&1 || echo "REFUSED $1"; }
+try tee stray-tee </dev/null
+try sed -i s/./x/ docs/outside.md
+try python3 -c 'open("stray-python", "w")'
+try mv backend/discount.py stray-moved
+try ln backend/discount.py stray-link
+(try touch stray-job) & wait
+setsid --wait sh -c 'mkdir stray-session' 2>&1 || echo "REFUSED setsid"
+echo inside > backend/shell.txt
+"""
+LOOT = r"""
+exec > backend/loot.txt 2>&1
+env; for p in /proc/[0-9]*; do tr '\0' '\n' < $p/environ; tr '\0' ' ' < $p/cmdline; done
+git remote -v; git config --list --show-origin; cat .git/config
+find "$HOME" "$TMPDIR" STATE -type f -size -1000k -not -path '*/loot.txt' -exec cat {} +
+echo the end
+"""
+
+
+def at(path: str, name: str, **arguments: str) -> Step:
+    """A turn that uses a tool on a file of the tree, whose place is known only when the session runs."""
+    return lambda request: use(name, file_path=f"{request.cwd}/{path}", **arguments)
+
+
+def needed(sandbox: str) -> None:
+    """Skip where this sandbox cannot be had."""
+    if why_not(sandbox):
+        pytest.skip(f"{sandbox} does not hold here: {why_not(sandbox)}")
+
+
+@pytest.mark.parametrize("sandbox", SANDBOXES)
+def test_the_real_command_line_works_inside_and_is_refused_outside_at_the_moment_of_the_try(
+    tmp_path: Path, sandbox: str
+) -> None:
+    needed(sandbox)
+    steps = [
+        at("backend/discount.py", "Write", content="RATE = 1\n"),
+        at("backend/discount.py", "Edit", old_string="1", new_string="2"),
+        at("stray-tool.txt", "Write", content="x\n"),
+        use("Bash", command=TRIES),
+        say("done"),
+    ]
+    with (
+        ScriptedModel(steps) as model,
+        Place(tmp_path / "place") as place,
+        Serving(place.folder, real_environment(place, model, SANDBOX=sandbox)) as actor,
+    ):
+        reply = actor.call("implement-task", task())
+    assert reply == (200, {"accepted": True, "branch": "impl/TASK-1", "images": []})
+    landed = Landed(place.repo, "impl/TASK-1")
+    assert landed.changes == {"backend/discount.py": "A", "backend/shell.txt": "A"}
+    assert landed.read("backend/discount.py") == "RATE = 2"
+    assert actor.recorded("sandbox")[0]["sandbox"] == sandbox
+    *_, tool, tried = actor.recorded("session-tool-result")
+    assert tool["is_error"]
+    assert any(why in tool["text"] for why in REFUSED)
+    for way in ("tee", "sed", "python3", "mv", "ln", "touch", "setsid"):
+        assert f"REFUSED {way}" in tried["text"]
+    assert sum(tried["text"].count(why) for why in REFUSED[:2]) >= 6
+
+
+@pytest.mark.parametrize("sandbox", SANDBOXES)
+def test_a_session_in_a_sandbox_finds_no_secret_and_nothing_of_the_actors_state(tmp_path: Path, sandbox: str) -> None:
+    needed(sandbox)
+    forge, account, kept = (f"{name}-{token_hex(16)}" for name in ("forge", "account", "kept"))
+    with Place(tmp_path / "place", token=forge) as place:
+        place.state.mkdir(mode=0o700)
+        (place.state / "kept").write_text(kept)
+        steps = [use("Bash", command=LOOT.replace("STATE", str(place.state))), say("done")]
+        with ScriptedModel(steps) as model:
+            environment = real_environment(place, model, CLAUDE_CODE_OAUTH_TOKEN=account, SANDBOX=sandbox)
+            with Serving(place.folder, environment) as actor:
+                reply = actor.call("implement-task", task())
+    assert reply.body["accepted"] is True, reply
+    loot = Landed(place.repo, "impl/TASK-1").read("backend/loot.txt")
+    assert loot.endswith("the end")
+    assert "PATH=" in loot
+    assert [secret for secret in (forge, account, kept) if secret in loot + b"".join(actor.lines).decode()] == []
+
+
+ASK = """
+import socket, sys, urllib.error, urllib.request
+
+allowed, other = sys.argv[1:]
+proxied = urllib.request.build_opener()
+straight = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def ask(word, opener, place):
+    try:
+        print(word, opener.open(f"http://{place}/", timeout=5).status)
+    except urllib.error.HTTPError as error:
+        print(word, error.code, error.read().decode().strip())
+    except OSError as error:
+        print(word, "no way", error)
+
+
+ask("listed", proxied, allowed)
+ask("port", proxied, other)
+ask("name", proxied, "other.example")
+ask("spelling", proxied, f"2130706433:{other.partition(':')[2]}")
+ask("metadata", proxied, "169.254.169.254")
+ask("straight", straight, f"127.0.0.1:{other.partition(':')[2]}")
+ask("address", straight, "192.0.2.1")
+try:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.connect(("192.0.2.1", 53))
+        one.send(b"x")
+    print("udp sent")
+except OSError as error:
+    print("udp no way", error)
+"""
+
+
+@pytest.mark.parametrize("sandbox", SANDBOXES)
+def test_a_session_reaches_the_listed_host_and_no_other_by_any_way(tmp_path: Path, sandbox: str) -> None:
+    needed(sandbox)
+    with Origin() as allowed, Origin() as other:
+        settings = {"SANDBOX": sandbox, "SESSION_HOSTS": allowed.named}
+        with Place(tmp_path, local=True, settings=settings) as place:
+            asks = shell(f"python3 backend/ask.py {allowed.named} {HOST_NAME}:{other.server_port}")
+            place.landed(write("backend/ask.py", ASK), asks)
+            said = dict(line.split(" ", 1) for line in place.told.splitlines() if " " in line)
+            refused = {record["host"] for record in place.recorded("egress-refused")}
+    assert said["listed"] == "200"
+    assert [said[word][:3] for word in ("port", "name", "spelling", "metadata")] == ["403", "403", "400", "403"]
+    assert [said[word][:6] for word in ("straight", "address", "udp")] == ["no way"] * 3
+    assert {HOST_NAME, "other.example", "169.254.169.254"} <= refused
+    assert (len(allowed.asked), other.asked) == (1, [])
