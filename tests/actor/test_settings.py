@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foundry_implementation_actor.actor.settings import PASSED_ON, SECRET_VARIABLES, VARIABLES, Settings
+from foundry_implementation_actor.actor.settings import PASSED_ON, VARIABLES, Settings
 from foundry_implementation_actor.domain.error import SettingsError
 from foundry_implementation_actor.domain.run import Budget, Door
+from foundry_implementation_actor.system.secrets import SECRET_VARIABLES
 
 DEFAULTS = {
     "MAX_TURNS": "60",
@@ -179,7 +180,7 @@ def test_images_can_be_switched_off() -> None:
 
 def test_secrets_are_known_by_name_and_hidden_in_the_repr() -> None:
     settings = Settings.from_env({name: f"hidden-{name}" for name in SECRETS} | {"BILLING": "metered"})
-    assert set(SECRET_VARIABLES) == set(SECRETS)
+    assert {variable.name for variable in VARIABLES if variable.secret} == set(SECRET_VARIABLES) == set(SECRETS)
     assert set(settings.secrets()) == {f"hidden-{name}" for name in SECRETS}
     assert "hidden" not in repr(settings)
 

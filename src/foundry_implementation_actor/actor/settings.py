@@ -230,9 +230,6 @@ _DECLARED: dict[str, Variable] = {f.name: f.metadata["variable"] for f in fields
 VARIABLES: tuple[Variable, ...] = tuple(_DECLARED.values())
 """The table of all variables, in the order in which they are declared."""
 
-SECRET_VARIABLES: tuple[str, ...] = tuple(variable.name for variable in VARIABLES if variable.secret)
-"""The names of the variables that hold secrets, to be scrubbed from the process's environment."""
-
 
 def _default_state(environ: Mapping[str, str]) -> Path:
     # The XDG specification says that a relative value is to be ignored.

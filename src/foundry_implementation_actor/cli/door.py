@@ -12,12 +12,12 @@ import click
 
 from foundry_implementation_actor.actor.boot import answer_once
 from foundry_implementation_actor.actor.engine import ClaudeCodeEngine
-from foundry_implementation_actor.actor.settings import SECRET_VARIABLES, Settings
+from foundry_implementation_actor.actor.settings import Settings
 from foundry_implementation_actor.actor.task_file import read_task_file
 from foundry_implementation_actor.cli.progress import records_wanted, shower, write_record
 from foundry_implementation_actor.domain.run import Door
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
-from foundry_implementation_actor.system.secrets import close_memory, scrub_environment
+from foundry_implementation_actor.system.secrets import SECRET_VARIABLES, close_memory, scrub_environment
 
 
 @dataclass(frozen=True)

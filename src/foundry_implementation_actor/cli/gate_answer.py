@@ -12,13 +12,12 @@ from typing import Any
 
 import click
 
-from foundry_implementation_actor.actor.settings import SECRET_VARIABLES
 from foundry_implementation_actor.domain.error import EXIT_DELIVERED, EXIT_REFUSED, MEANINGS, ActorError, Code
 from foundry_implementation_actor.gate.answer import REFUSED, Answer, error_answer
 from foundry_implementation_actor.gate.app import SEARCH_PATH
 from foundry_implementation_actor.gate.gate import Gate
 from foundry_implementation_actor.gate.house import House
-from foundry_implementation_actor.system.secrets import redactor
+from foundry_implementation_actor.system.secrets import SECRET_VARIABLES, redactor
 
 Asked = Callable[..., Answer]
 Show = Callable[[Mapping[str, Any]], None]

@@ -8,7 +8,7 @@ got; where a program is known to go another way on ENOSYS, it gets that.
 from __future__ import annotations
 
 import errno
-import platform
+import os
 import struct
 from collections.abc import Sequence
 from functools import cache
@@ -68,7 +68,7 @@ class _Step(NamedTuple):
 @cache
 def machine() -> Machine | None:
     """The numbers of this host's system calls; None for a machine that this package does not know."""
-    return CALLS.get(platform.machine())
+    return CALLS.get(os.uname().machine)
 
 
 @cache
@@ -83,7 +83,7 @@ def filter_for(network: Network, *, own_network: bool) -> bytes:
     Raises:
         KeyError: the machine is not known; see `machine`.
     """
-    known = CALLS[platform.machine()]
+    known = CALLS[os.uname().machine]
     closed = network is not Network.OPEN and not own_network
     steps = [_Step(_LOAD, _ARCH), _Step(_JUMP_EQUAL, known.arch, 1, 0), _refuse(errno.EPERM), _Step(_LOAD, _NUMBER)]
     if known.has_x32:

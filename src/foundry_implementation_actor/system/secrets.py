@@ -25,6 +25,9 @@ from foundry_implementation_actor.system.token_shapes import hide_shapes
 
 HIDDEN = "***"
 
+SECRET_VARIABLES = ("GITHUB_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+"""The environment variables that hold secrets of the actor."""
+
 _SHORTEST = 6
 _SHORTEST_HALF = 8
 _PR_SET_DUMPABLE = 4
