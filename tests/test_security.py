@@ -19,7 +19,7 @@ def claims() -> list[list[str]]:
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for t in tables for row in t.splitlines()]
 
 
-def tests_in(path: Path) -> set[str]:
+def names_in(path: Path) -> set[str]:
     return {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)}
 
 
@@ -33,5 +33,22 @@ def test_a_claim_names_tests_that_are_there(row: list[str]) -> None:
     claim, held_by, shown_by = row
     named = SHOWN.findall(shown_by)
     assert all((claim, held_by, named)), f"{claim}: no test is named"
-    missing = [f"{path}::{name}" for path, name in named if name not in tests_in(ROOT / path)]
+    missing = [f"{path}::{name}" for path, name in named if name not in names_in(ROOT / path)]
     assert not missing, f"{claim}: not in the suite: {missing}"
+
+
+def declared_gaps() -> set[str]:
+    """The names of all gaps that the sandboxes declare, whoever the user here is."""
+    sources = (ROOT / "src" / "foundry_implementation_actor" / "sandbox").glob("*.py")
+    calls = [
+        node for source in sources for node in ast.walk(ast.parse(source.read_text())) if isinstance(node, ast.Call)
+    ]
+    named = [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Gap"]
+    return {str(name.value) for name in named if isinstance(name, ast.Constant)}
+
+
+def test_every_gap_of_a_sandbox_stands_in_the_document_and_no_other() -> None:
+    [table] = re.findall(r"^\| sandbox \| who \| gap \|.*\n\|[-| ]+\n((?:\|.*\n)+)", TEXT, re.MULTILINE)
+    told = [re.split(r" *\| *", row)[3].strip("`") for row in table.splitlines()]
+    assert len(told) == len(set(told)) >= 15
+    assert set(told) == declared_gaps()

@@ -39,8 +39,8 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 @pytest.fixture
 def guarded(tmp_path: Path) -> Iterator[Place]:
-    """With the sandbox of this host."""
-    with Place(tmp_path / "place", local=True) as place:
+    """With the strongest sandbox of this host."""
+    with Place(tmp_path / "place", local=True, settings={"SANDBOX": "auto"}) as place:
         yield place
 
 

@@ -70,9 +70,8 @@ NAMESPACES = (
 
 
 def base() -> list[str]:
-    """The whole host read-only, with devices, shared memory and processes of its own, and no setting of the kernel."""
-    view = ["--ro-bind", "/", "/", "--dev", "/dev", "--remount-ro", "/dev"]
-    view += ["--size", str(SCRATCH_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm", "--proc", "/proc"]  # noqa: S108
+    """The whole host read-only, with devices and processes of its own, and no setting of the kernel."""
+    view = ["--ro-bind", "/", "/", "--dev", "/dev", "--remount-ro", "/dev", "--proc", "/proc"]
     # One mount where there could be nine: each reads the whole table of mounts.
     return [*view, "--remount-ro", "/proc"] if places.kernel_settings() else view
 

@@ -16,7 +16,7 @@ from foundry_implementation_actor.domain.command import Command
 PLAIN = "nobody"
 """The user that other people's code runs as, inside, where the actor is root."""
 
-TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - places to hide, not to use
+TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - places to hide, not to use
 SOCKETS = "/run"
 """Sockets of the host's daemons; what is needed to resolve names may lie there too."""
 
