@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from foundry_implementation_actor.actor.gated import gate_root
-from foundry_implementation_actor.actor.holding import session_credentials
+from foundry_implementation_actor.actor.holding import session_network
 from foundry_implementation_actor.actor.settings import Settings
 from foundry_implementation_actor.domain.error import SettingsError
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
@@ -40,6 +40,6 @@ def test_with_several_components_nobody_guesses_the_app(tmp_path: Path) -> None:
 
 def test_a_session_with_an_open_network_does_not_ask_the_sites_proxy_for_its_gate(tmp_path: Path) -> None:
     proxied = settings(tmp_path, SESSION_HOSTS="*", http_proxy="http://site:3128", NO_PROXY="intern")
-    told = session_credentials(proxied)
+    told = session_network(proxied)
     assert (told["NO_PROXY"], told["no_proxy"]) == ("intern,localhost,127.0.0.1", "localhost,127.0.0.1")
-    assert "NO_PROXY" not in session_credentials(settings(tmp_path, SESSION_HOSTS="*"))
+    assert "NO_PROXY" not in session_network(settings(tmp_path, SESSION_HOSTS="*"))

@@ -56,7 +56,7 @@ def test_the_defaults_hold_when_nothing_is_set(tmp_path: Path) -> None:
     assert (settings.port, settings.host, settings.git_base_url) == (8080, "0.0.0.0", "https://github.com")
     assert settings.state == tmp_path / ".local/state/foundry-implementation-actor"
     assert (settings.session_engine, settings.images, settings.billing) == ("claude-code", True, "")
-    assert (settings.secrets(), settings.model_environment()) == ((), {})
+    assert (settings.secrets(), settings.model_login) == ((), "")
 
 
 def test_an_environment_that_is_not_given_is_the_processes_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,14 +210,14 @@ def test_a_plans_token_beside_a_metered_key_is_refused_unless_the_operator_says_
     assert "BILLING=metered" in said
     assert "plan-token" not in said
     assert "metered-key" not in said
-    assert Settings.from_env({**both, "BILLING": "metered"}).model_environment() == {key: "metered-key"}
+    assert Settings.from_env({**both, "BILLING": "metered"}).model_login == "metered-key"
 
 
 @pytest.mark.parametrize("name", SECRETS[1:])
-def test_a_session_gets_the_one_credential_and_the_models_address(name: str) -> None:
+def test_the_one_credential_is_the_login_of_the_model(name: str) -> None:
     settings = Settings.from_env({name: "a-token", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9/", "GITHUB_TOKEN": "g"})
-    assert settings.model_credential == name
-    assert settings.model_environment() == {name: "a-token", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+    assert (settings.model_credential, settings.model_login) == (name, "a-token")
+    assert settings.model_base_url == "http://127.0.0.1:9"
 
 
 def test_billing_knows_one_word() -> None:

@@ -83,6 +83,7 @@ def is_refusal(answered: bytes) -> bool:
 @SLOW
 @given(content=st.binary(max_size=400))
 @example(content=b"\n")
+@example(content=b"\x00\r\n")
 @example(content=b"\r\n\r\n")
 @example(content=b"\x16\x03\x01\x02\x00\x01\x00")
 @example(content=b"GET / HTTP/2\r\n\r\n")

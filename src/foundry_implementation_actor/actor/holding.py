@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 from foundry_implementation_actor.actor.settings import Settings
-from foundry_implementation_actor.egress.proxy import HOST_NAME
+from foundry_implementation_actor.egress.model import ADDRESS, Model
 from foundry_implementation_actor.egress.route import Upstream
 from foundry_implementation_actor.sandbox.choose import choose
 from foundry_implementation_actor.session.enclosure import Enclosure
-
-_MODEL = "https://api.anthropic.com"
-_PORTS = {"http": 80, "https": 443}
 
 
 def enclosure(settings: Settings) -> Enclosure:
@@ -24,27 +19,17 @@ def enclosure(settings: Settings) -> Enclosure:
         ActorError: UNFIT when no sandbox that the settings allow works here.
         SettingsError: the site's proxy is no address.
     """
-    model = urlsplit(_model_address(settings) or _MODEL)
-    hosts = settings.session_hosts
-    if not hosts.is_open:
-        hosts = hosts.and_also(model.hostname or "", model.port or _PORTS[model.scheme])
     hidden = (settings.state, settings.artifacts, *((Path(settings.docker_config),) if settings.docker_config else ()))
-    return Enclosure(choose(settings.sandbox), hosts, Upstream.read(settings.passed_on), hidden)
+    upstream = Upstream.read(settings.passed_on)
+    return Enclosure(choose(settings.sandbox), settings.session_hosts, upstream, _model(settings), hidden)
 
 
-def session_credentials(settings: Settings) -> dict[str, str]:
-    """The model's variables for a session, and what it needs of the site's network.
-
-    A session whose way out is the actor's proxy is not told of the site's, nor of an address on loopback,
-    which would be its own.
-    """
-    model = settings.model_environment()
+def session_network(settings: Settings) -> dict[str, str]:
+    """What a session needs of the site's network; one whose way out is the actor's proxy is not told of the site's."""
     if settings.session_hosts.is_open:
         passed = {name: value for name, value in settings.passed_on.items() if "@" not in value}
-        return {**model, **passed, **_beside_the_proxy(passed)}
-    certificates = {name: value for name, value in settings.passed_on.items() if not name.lower().endswith("proxy")}
-    address = _model_address(settings)
-    return {**model, **({"ANTHROPIC_BASE_URL": address} if address else {}), **certificates}
+        return {**passed, **_beside_the_proxy(passed)}
+    return {name: value for name, value in settings.passed_on.items() if not name.lower().endswith("proxy")}
 
 
 def _beside_the_proxy(passed: Mapping[str, str]) -> dict[str, str]:
@@ -56,17 +41,9 @@ def _beside_the_proxy(passed: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _model_address(settings: Settings) -> str:
-    """Where a session finds the model, empty for the usual place: this host's loopback has a name of its own."""
-    parts = urlsplit(settings.model_base_url)
-    if not parts.hostname or not _is_loopback(parts.hostname) or settings.session_hosts.is_open:
-        return settings.model_base_url
-    port = f":{parts.port}" if parts.port else ""
-    return urlunsplit(parts._replace(netloc=f"{HOST_NAME}{port}"))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _model(settings: Settings) -> Model | None:
+    """The model's service; None where sessions follow a script."""
+    login = settings.model_login
+    if settings.session_engine == "scripted" or not login:
+        return None
+    return Model(settings.model_base_url or ADDRESS, settings.model_credential, login)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 
 from foundry_implementation_actor.actor.variables import (
     Read,
@@ -200,8 +200,8 @@ class Settings:
     def secrets(self) -> tuple[str, ...]:
         """Every secret value there is, to be hidden wherever it would be shown."""
         named = [getattr(self, name) for name, variable in _DECLARED.items() if variable.secret]
-        proxies = [urlsplit(value).password for name, value in self.passed_on.items() if name.lower().endswith("proxy")]
-        return tuple(value for value in (*named, *proxies) if value)
+        proxies = [value for name, value in self.passed_on.items() if name.lower().endswith("proxy")]
+        return tuple(value for value in (*named, *(part for proxy in proxies for part in _login_in(proxy))) if value)
 
     @property
     def model_credential(self) -> str:
@@ -214,21 +214,28 @@ class Settings:
         order = metered + plan if self.billing == "metered" else plan + metered
         return next((name for name, value in order if value), "")
 
-    def model_environment(self) -> dict[str, str]:
-        """The model's variables for a session: at most one credential, and the address if one is set."""
+    @property
+    def model_login(self) -> str:
+        """The value of `model_credential`, or an empty text."""
         given = {
             "CLAUDE_CODE_OAUTH_TOKEN": self.oauth_token,
             "ANTHROPIC_API_KEY": self.api_key,
             "ANTHROPIC_AUTH_TOKEN": self.auth_token,
         }
-        chosen = {self.model_credential: given[self.model_credential]} if self.model_credential else {}
-        return chosen | ({"ANTHROPIC_BASE_URL": self.model_base_url} if self.model_base_url else {})
+        return given.get(self.model_credential, "")
 
 
 _DECLARED: dict[str, Variable] = {f.name: f.metadata["variable"] for f in fields(Settings) if "variable" in f.metadata}
 
 VARIABLES: tuple[Variable, ...] = tuple(_DECLARED.values())
 """The table of all variables, in the order in which they are declared."""
+
+
+def _login_in(proxy: str) -> tuple[str, str]:
+    """The secret of a proxy's address as it stands there and as it is sent; it need not be an address."""
+    login = proxy.rpartition("@")[0].rpartition("//")[2]
+    secret = login.partition(":")[2] or login
+    return secret, unquote(secret)
 
 
 def _default_state(environ: Mapping[str, str]) -> Path:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 
 from foundry_implementation_actor.actor.gated import gate_lacks, gate_root, make_pen
-from foundry_implementation_actor.actor.holding import enclosure, session_credentials
+from foundry_implementation_actor.actor.holding import enclosure, session_network
 from foundry_implementation_actor.actor.price_file import prices_in
 from foundry_implementation_actor.actor.script_file import script_in
 from foundry_implementation_actor.actor.settings import Settings
@@ -67,7 +67,7 @@ def workshop(
         clone_timeout_s=settings.clone_timeout_s,
         environment=environment,
         fetcher=Fetcher(tools, settings.fetch_timeout_s, stop),
-        credentials=session_credentials(settings),
+        session_network=session_network(settings),
         builder=_builder(settings),
         make_pen=make_pen(settings, capability),
         gate_root=gate_root(settings, capability) or "",

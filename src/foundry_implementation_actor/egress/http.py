@@ -22,7 +22,7 @@ _VALUE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 _REQUEST = re.compile(rb"([A-Z]{1,32}) ([\x21-\x7e]+) (HTTP/1\.[01])")
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
-_HTTP_PORT = 80
+_HTTP_PORT, _HTTPS_PORT = 80, 443
 # These speak of one connection, and the proxy has two.
 _OF_ONE_HOP = frozenset((
     b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade",
@@ -54,7 +54,8 @@ Body = int | Framing
 class Request:
     """A request to a proxy. `tunnel` is CONNECT; else `path` is what the origin is asked for.
 
-    `headers` are those that are passed on, without the ones of one hop and without `Host`.
+    `headers` are those that are passed on, without the ones of one hop and without `Host`. `own` says that it names
+    no host and so is meant for the proxy itself; `secure` that TLS leads to the origin.
     """
 
     method: bytes
@@ -65,10 +66,12 @@ class Request:
     headers: tuple[Header, ...] = ()
     body: Body = 0
     keep: bool = False
+    own: bool = False
+    secure: bool = False
 
     def head(self, *, absolute: bool = False, also: Sequence[Header] = ()) -> bytes:
         """The head for the origin, or in absolute form for another proxy; it asks for one answer only."""
-        host = str(self.target).removesuffix(f":{_HTTP_PORT}").encode()
+        host = str(self.target).removesuffix(f":{_HTTPS_PORT if self.secure else _HTTP_PORT}").encode()
         wanted = b"http://" + str(self.target).encode() + self.path if absolute else self.path
         own = ((b"Host", host), *also, (b"Connection", b"close"))
         return _head(b" ".join((self.method, wanted, self.version)), (*own, *self.headers))
@@ -95,8 +98,12 @@ class Response:
         return _head(self.line, (*self.headers, (b"Connection", b"keep-alive" if keep else b"close")))
 
 
-def read_request(lines: Sequence[bytes]) -> Request:
+def read_request(lines: Sequence[bytes], own: Target | None = None) -> Request:
     """Read the lines of a request's head, without their ends.
+
+    Args:
+        lines: the head.
+        own: where a request goes that names no host; None when there is no such place.
 
     Raises:
         RefusedError: it is none that a proxy can pass on.
@@ -108,12 +115,13 @@ def read_request(lines: Sequence[bytes]) -> Request:
     headers = _headers(lines[1:])
     if method == b"CONNECT":
         return Request(method, _authority(wanted.decode(), None), version, tunnel=True)
-    target, path = _absolute(wanted.decode())
+    at_own = own is not None and wanted.startswith(b"/")
+    target, path = (own, wanted) if own is not None and at_own else _absolute(wanted.decode())
     body = _framing(headers) or 0
     if body is Framing.CHUNKED and version == b"HTTP/1.0":
         raise RefusedError(400, "HTTP/1.0 knows no chunks")
     keep = version == b"HTTP/1.1" and b"close" not in _words(headers, b"connection", b"proxy-connection")
-    return Request(method, target, version, False, path, _passed_on(headers, but=b"host"), body, keep)
+    return Request(method, target, version, False, path, _passed_on(headers, but=b"host"), body, keep, own=at_own)
 
 
 def read_response(lines: Sequence[bytes], method: bytes) -> Response:

@@ -19,7 +19,8 @@ from typing import Any, Self
 from foundry_implementation_actor.egress.allowed import Allowed, Target
 from foundry_implementation_actor.egress.exchange import Counted, Exchange, ended
 from foundry_implementation_actor.egress.http import RefusedError, Request, answer, read_request
-from foundry_implementation_actor.egress.route import Routes, Upstream
+from foundry_implementation_actor.egress.model import ModelDoor
+from foundry_implementation_actor.egress.route import Routes, Upstream, Way
 from foundry_implementation_actor.egress.wire import Connection, read_head, say_and_leave
 from foundry_implementation_actor.system.journal import Journal
 
@@ -52,6 +53,7 @@ class EgressProxy:
         upstream: the site's own proxies. A name that goes through one of them is resolved there.
         names: fixed addresses of names, which need not be public.
         limits: see `Limits`.
+        model: who answers requests that name no host; nobody when it is None.
     """
 
     def __init__(
@@ -61,8 +63,11 @@ class EgressProxy:
         upstream: Upstream = Upstream(),  # noqa: B008 - frozen
         names: Mapping[str, str] = {HOST_NAME: "127.0.0.1"},
         limits: Limits = Limits(),
+        *,
+        model: ModelDoor | None = None,
     ) -> None:
-        self._allowed, self._limits = allowed, limits
+        self._allowed, self._limits, self._model = allowed, limits, model
+        self._upstream = upstream
         self._routes = Routes(allowed, names, upstream, limits.head_bytes)
         self._log = _Log(journal, limits.recorded)
         self._open = 0
@@ -138,22 +143,32 @@ class EgressProxy:
     async def _serve_one(self, client: Connection) -> bool:
         """Serve one request; whether another may follow on this connection."""
         request = await self._request(client)
-        if not self._allowed.lists(request.target):
+        if self._model is not None and request.own:
+            request = self._model.logged_in(request)
+            way = await self._way_to_model(request)
+        elif self._allowed.lists(request.target):
+            way = await self._routes.way_to(request)
+        else:
             said = f"{request.target} is not among the hosts that this session may reach"
             raise RefusedError(403, f"{said}; the operator can list it in SESSION_HOSTS", request.target)
-        way = await self._routes.way_to(request)
         exchange = Exchange(client, way, self._log.counted, self._limits.head_bytes)
         try:
             return await exchange.serve(request, self._limits.idle_s)
         finally:
             way.connection.end()
 
+    async def _way_to_model(self, request: Request) -> Way:
+        # The operator named it with its port, wherever it is; to the session itself it is not open.
+        allowed = Allowed().and_also(request.target.host, request.target.port)
+        return await Routes(allowed, {}, self._upstream, self._limits.head_bytes).way_to(request)
+
     async def _request(self, client: Connection) -> Request:
         async with asyncio.timeout(self._limits.head_s):
             first = await client.reader.readexactly(1)
         try:
             async with asyncio.timeout(self._limits.head_s):
-                return read_request(await read_head(client.reader, self._limits.head_bytes, first))
+                lines = await read_head(client.reader, self._limits.head_bytes, first)
+                return read_request(lines, self._model.model.target if self._model else None)
         except TimeoutError as error:
             raise RefusedError(408, f"no whole request came in {self._limits.head_s:g} seconds") from error
 

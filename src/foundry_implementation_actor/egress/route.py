@@ -95,15 +95,16 @@ class Routes:
         Raises:
             RefusedError: 403 when its name leads only where it may not, 502 when nobody answers.
         """
-        target = request.target
-        proxy = None if target.host in self.names else self.upstream.proxy_for(target, tunnel=request.tunnel)
-        if proxy is None:
-            return Way(await self._straight(target))
-        connection = await _to_site_proxy(proxy)
-        if not request.tunnel:
+        target, through = request.target, request.tunnel or request.secure
+        proxy = None if target.host in self.names else self.upstream.proxy_for(target, tunnel=through)
+        connection = await (self._straight(target) if proxy is None else _to_site_proxy(proxy))
+        if proxy is not None and not through:
             return Way(connection, absolute=True, also=proxy.headers)
         try:
-            await self._ask_for_tunnel(connection, request, proxy)
+            if proxy is not None:
+                await self._ask_for_tunnel(connection, request, proxy)
+            if request.secure:
+                await _secured(connection, target)
         except BaseException:
             connection.end()
             raise
@@ -114,7 +115,7 @@ class Routes:
         try:
             async with asyncio.timeout(_CONNECT_S):
                 await connection.writer.drain()
-                response = read_response(await read_head(connection.reader, self.head_bytes), request.method)
+                response = read_response(await read_head(connection.reader, self.head_bytes), b"CONNECT")
         except (OSError, EOFError, RefusedError) as error:
             raise RefusedError(502, "the site's proxy gave no answer") from error
         if not 200 <= response.status < 300:
@@ -154,6 +155,16 @@ class Routes:
 async def _connected(host: str, port: int, tls: ssl.SSLContext | None = None) -> Connection:
     async with asyncio.timeout(_CONNECT_S):
         return Connection.of(*await asyncio.open_connection(host, port, ssl=tls))
+
+
+async def _secured(connection: Connection, target: Target) -> None:
+    """Begin TLS on a connection, and see that it is the target at its other end."""
+    try:
+        async with asyncio.timeout(_CONNECT_S):
+            await connection.writer.start_tls(ssl.create_default_context(), server_hostname=target.host)
+            connection.writer.transport.set_write_buffer_limits(0)  # as `Connection.of`, for the new one
+    except OSError as error:
+        raise RefusedError(502, f"{target} cannot be reached by TLS: {error}") from error
 
 
 async def _to_site_proxy(proxy: SiteProxy) -> Connection:

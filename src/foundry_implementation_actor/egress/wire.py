@@ -40,7 +40,7 @@ async def read_head(reader: asyncio.StreamReader, most: int, first: bytes = b"")
     """
     lines: list[bytes] = []
     size = 0
-    while line := await _line(reader, first):
+    while line := await _head_line(reader, first, begun=bool(lines)):
         lines.append(line)
         first = b""
         size += len(line) + 2
@@ -49,6 +49,15 @@ async def read_head(reader: asyncio.StreamReader, most: int, first: bytes = b"")
     if not lines:
         raise RefusedError(400, "the head is empty")
     return lines
+
+
+async def _head_line(reader: asyncio.StreamReader, first: bytes, *, begun: bool) -> bytes:
+    try:
+        return await _line(reader, first)
+    except EOFError as error:
+        if begun:
+            raise RefusedError(400, "the head is cut off") from error
+        raise
 
 
 async def pieces(reader: asyncio.StreamReader, body: Body) -> AsyncIterator[bytes]:

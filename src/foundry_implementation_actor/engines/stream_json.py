@@ -27,7 +27,7 @@ from foundry_implementation_actor.engines.port import (
 )
 
 _SYNTHETIC = "<synthetic>"
-_MOST_TOKENS = 10**9
+_MOST = 10**9
 _LIMITS: dict[str, Fault] = {"error_max_turns": "turns", "error_max_budget_usd": "money"}
 
 
@@ -96,20 +96,16 @@ def _assistant(record: dict[str, Any]) -> Iterator[StreamEvent]:
 
 
 def _usage(given: dict[str, Any]) -> Usage:
-    """Tokens as a message states them. No count is above a billion: what is, is no count."""
+    """Tokens as a message states them."""
     written, by_time = given.get("cache_creation_input_tokens"), _object(given.get("cache_creation"))
-    for_an_hour = min(_tokens(by_time.get("ephemeral_1h_input_tokens")), _tokens(written))
+    for_an_hour = min(_count(by_time.get("ephemeral_1h_input_tokens")), _count(written))
     return Usage(
-        _tokens(given.get("input_tokens")),
-        _tokens(given.get("output_tokens")),
-        _tokens(written) - for_an_hour,
+        _count(given.get("input_tokens")),
+        _count(given.get("output_tokens")),
+        _count(written) - for_an_hour,
         for_an_hour,
-        _tokens(given.get("cache_read_input_tokens")),
+        _count(given.get("cache_read_input_tokens")),
     )
-
-
-def _tokens(value: object) -> int:
-    return min(_count(value), _MOST_TOKENS)
 
 
 def _length(message: dict[str, Any]) -> int:
@@ -135,7 +131,7 @@ def _result(record: dict[str, Any]) -> Result:
         fault=_fault(record),
         text=f"HTTP {_text(status)}: {text}" if status else text,
         turns=_count(record.get("num_turns")),
-        cost_usd=float(cost) if isinstance(cost, int | float) and abs(cost) < 1e9 else 0.0,
+        cost_usd=float(cost) if isinstance(cost, int | float) and 0 <= cost < _MOST else 0.0,
         input_tokens=_count(usage.get("input_tokens")) + cached,
         output_tokens=_count(usage.get("output_tokens")),
     )
@@ -196,4 +192,5 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+    """A count, at most a billion: more is none, and of thousands of digits Python makes no text again."""
+    return min(value, _MOST) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0

@@ -20,6 +20,8 @@ from starlette.types import Receive, Scope, Send
 
 _GRACE_S = 1
 _AT_ONCE = 32
+MOST_SESSIONS = 64
+"""Sessions of the protocol at once; each takes memory of the actor's, and a client needs one."""
 
 
 class OverHttp:
@@ -58,7 +60,8 @@ class OverHttp:
 
 
 def _app(server: Server[Any], token: str) -> Starlette:
-    sessions = StreamableHTTPSessionManager(server)
+    # Without an end for idle ones: an agent may think for as long as its run lasts.
+    sessions = StreamableHTTPSessionManager(server, session_idle_timeout=None, max_sessions=MOST_SESSIONS)
     expected = f"Bearer {token}".encode()
 
     @contextlib.asynccontextmanager

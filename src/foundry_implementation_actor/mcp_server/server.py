@@ -15,6 +15,7 @@ import anyio.to_thread
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.shared.message import SessionMessage
 from mcp.types import (
     INVALID_REQUEST,
@@ -40,6 +41,7 @@ BEAT_S = 5.0
 """Seconds between two progress notes of a call that has nothing new to say."""
 
 _Context = ServerRequestContext[dict[str, Any], Any]
+_CallId = tuple[str | None, RequestId | None]
 
 
 def serve(open_gate: Callable[[], Gate], version: str) -> None:
@@ -57,7 +59,9 @@ def gate_server(open_gate: Callable[[], Gate], version: str) -> Server[dict[str,
         if asked.name not in {tool.name for tool in TOOLS}:
             return _result({"ok": False, "error": f"there is no tool {asked.name[:80]!r}", "code": "bad-request"})
         notes = _Notes(context)
-        taken_back = under_way.setdefault(context.request_id, threading.Event())
+        taken_back = threading.Event()
+        calls = under_way.setdefault(_of_client(context, context.request_id), [])
+        calls.append(taken_back)
 
         def work() -> Answer:
             return call(asked.name, asked.arguments or {}, lambda: open_gate().telling(notes.tell, taken_back.is_set))
@@ -69,19 +73,28 @@ def gate_server(open_gate: Callable[[], Gate], version: str) -> Server[dict[str,
                 beside.cancel_scope.cancel()
             return _result(given)
         finally:
-            under_way.pop(context.request_id, None)
+            calls.remove(taken_back)
+            if not calls:
+                del under_way[_of_client(context, context.request_id)]
 
-    async def take_back(_: _Context, cancelled: CancelledNotificationParams) -> None:
-        if cancelled.request_id in under_way:
-            under_way[cancelled.request_id].set()
+    async def take_back(context: _Context, cancelled: CancelledNotificationParams) -> None:
+        for call_back in under_way.get(_of_client(context, cancelled.request_id), ()):
+            call_back.set()
 
-    under_way: dict[RequestId | None, threading.Event] = {}
+    # Of each call by its client and id; a client may send an id twice.
+    under_way: dict[_CallId, list[threading.Event]] = {}
     server = Server[dict[str, Any]](
         NAME, version=version, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
     )
     # The protocol's own cancelling does not reach a thread, and comes too when a client only goes away.
     server.add_notification_handler("notifications/cancelled", CancelledNotificationParams, take_back)
     return server
+
+
+def _of_client(context: _Context, request: RequestId | None) -> _CallId:
+    """A request's id, which its client chose, with that client's session; over stdio there is one client only."""
+    over_http = context.request
+    return (over_http.headers.get(MCP_SESSION_ID_HEADER) if over_http is not None else None), request
 
 
 class _Notes:

@@ -70,7 +70,7 @@ class Workshop:
     clone_timeout_s: float
     environment: Mapping[str, str]
     fetcher: Fetcher
-    credentials: Mapping[str, str] = field(repr=False)
+    session_network: Mapping[str, str] = field(repr=False)
     builder: Builder | None
     enclosure: Callable[[], Enclosure]
     make_pen: MakePen | None
@@ -138,11 +138,11 @@ def run_session(
     with pen or contextlib.nullcontext(), shop.enclosure().around(places, journal, pen) as held:
         order = SessionOrder(
             door=task.door, task_id=task.task_id, system=system, prompt=prompt, tree=checkout.tree, home=checkout.home,
-            temporary=checkout.temporary, turns=budget.turns, path=shop.path, credentials=shop.credentials,
-            surroundings=held.environment, remediation=bool(task.remediation_context), cost_usd=budget.cost_usd,
-            gate=held.write_gate_file(),
+            temporary=checkout.temporary, turns=budget.turns, path=shop.path, credentials=held.credentials,
+            surroundings={**shop.session_network, **held.environment}, remediation=bool(task.remediation_context),
+            cost_usd=budget.cost_usd, gate=held.write_gate_file(),
         )  # fmt: skip
-        end = drive(shop.engine, order, budget, journal, shop.stop, start=held.started)
+        end = drive(shop.engine, order, budget, held.journal, shop.stop, start=held.started)
     if not end.finished:
         code = Code.INTERRUPTED if end.cause is Cause.STOPPED else Code.STOPPED
         said, hint = explain(task.door, budget, end)

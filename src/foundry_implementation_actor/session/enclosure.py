@@ -9,6 +9,7 @@ from pathlib import Path
 
 from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.egress.allowed import Allowed
+from foundry_implementation_actor.egress.model import Model, ModelDoor
 from foundry_implementation_actor.egress.proxy import EgressProxy
 from foundry_implementation_actor.egress.route import Upstream
 from foundry_implementation_actor.sandbox.caches import cache_environment
@@ -42,13 +43,14 @@ class Places:
 class Enclosure:
     """How an actor holds its sessions.
 
-    `hosts` are the hosts that a session may reach, the model's among them; `upstream` is how the actor
-    itself gets there. `hidden` are the actor's own places, such as its state.
+    `hosts` are the hosts that a session may reach; `upstream` is how the actor itself gets there. `model`
+    is reached at the actor, None when no session needs one. `hidden` are the actor's own places, such as its state.
     """
 
     sandbox: Sandbox
     hosts: Allowed
     upstream: Upstream
+    model: Model | None
     hidden: tuple[Path, ...]
 
     @contextlib.contextmanager
@@ -67,36 +69,53 @@ class Enclosure:
         view = View(
             places.writable, places.home, places.temporary, hidden=self.hidden, shown=(places.tree, places.borrowed)
         )
-        if self.hosts.is_open:
-            with host_doors(gate=True) if pen else contextlib.nullcontext() as doors:
-                yield Held(self.sandbox, replace(view, network=Network.OPEN), doors, None, pen)
-            return
+        model = ModelDoor(self.model) if self.model else None
+        journal = journal.hiding(model.token) if model else journal
+        # With everything open, the proxy only leads to the model.
+        hosts, make_doors = (Allowed(), host_doors) if self.hosts.is_open else (self.hosts, self.sandbox.doors)
         with (
-            self.sandbox.doors(gate=pen is not None) as doors,
-            EgressProxy(self.hosts, journal, self.upstream) as proxy,
+            make_doors(gate=pen is not None) as doors,
+            EgressProxy(hosts, journal, self.upstream, model=model) as proxy,
         ):
-            yield Held(self.sandbox, replace(view, network=Network.PROXIED, doors=doors), doors, proxy, pen)
+            if self.hosts.is_open:
+                view = replace(view, network=Network.OPEN)
+            else:
+                view = replace(view, network=Network.PROXIED, doors=doors)
+            yield Held(self.sandbox, view, doors, proxy, model, pen, journal)
 
 
 @dataclass(frozen=True)
 class Held:
-    """One session's enclosure, good for one program. `doors` are where the proxy and the pen are answered."""
+    """One session's enclosure, good for one program.
+
+    `doors` are where the proxy and the pen are answered; `journal` is the one to record it in.
+    """
 
     sandbox: Sandbox
     view: View
-    doors: Doors | None
-    proxy: EgressProxy | None
+    doors: Doors
+    proxy: EgressProxy
+    model: ModelDoor | None
     pen: Pen | None
+    journal: Journal
 
     @property
     def environment(self) -> Mapping[str, str]:
         """What the program is to be told: where its caches are, and how it gets out."""
         told = cache_environment(self.view.home)
-        return told | _proxies(self.view.doors.proxy) if self.view.doors else told
+        return told | _proxies(self.doors.proxy) if self.view.doors else told
+
+    @property
+    def credentials(self) -> Mapping[str, str]:
+        """What the engine is told of the model: where it is for this session, and what it logs in with there."""
+        if self.model is None:
+            return {}
+        door = self.doors.proxy
+        return {self.model.model.variable: self.model.token, "ANTHROPIC_BASE_URL": f"http://{door.address}:{door.port}"}
 
     def write_gate_file(self) -> Path | None:
         """Write the file in its HOME that tells it of its only pen; gives its place, None when it writes freely."""
-        if self.pen is None or self.doors is None or self.doors.gate is None:
+        if self.pen is None or self.doors.gate is None:
             return None
         return write_config(self.view.home, self.pen, self.doors.gate)
 
@@ -110,16 +129,12 @@ class Held:
         with self.sandbox.confine(command, self.view) as confined:
             child = Child(confined, stop)
         with child:
-            if self.doors is not None:
-                self._answer(self.doors)
+            self._answer()
             yield child
 
-    def _answer(self, doors: Doors) -> None:
-        listeners = doors.listeners(_OPENS_WITHIN_S)
-        if self.proxy is not None:
-            self.proxy.serve(listeners.proxy)
-        else:
-            listeners.proxy.close()
+    def _answer(self) -> None:
+        listeners = self.doors.listeners(_OPENS_WITHIN_S)
+        self.proxy.serve(listeners.proxy)
         if self.pen is not None and listeners.gate is not None:
             self.pen.serve(listeners.gate)
 

@@ -2,7 +2,9 @@
 
 What counts is the room that is taken (blocks, so that a hole in a file counts for nothing) and the
 number of files, directories and links. A file with several names counts once. What was deleted and is
-still open takes room too: `held_open` finds it by the processes that hold it.
+still open takes room too: `held_open` finds it by the processes that hold it, but not what is only mapped
+any more or on its way through a socket. A directory that is closed to its own user is opened to be looked
+into, and stays so.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _BLOCK = 512
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Linux opens no path of more than 4,096 bytes: a deeper place is reached in several hops.
 _HOP = 4_000
 
@@ -73,7 +75,10 @@ def _below(root: bytes, device: int, seen: set[tuple[int, int]]) -> Iterator[Foo
         with contextlib.suppress(OSError), _opened(folder) as descriptor, os.scandir(descriptor) as entries:
             size = files = 0
             for entry in entries:
-                found = entry.stat(follow_symlinks=False)
+                try:
+                    found = entry.stat(follow_symlinks=False)
+                except OSError:  # it went away meanwhile
+                    continue
                 if stat.S_ISDIR(found.st_mode):
                     if found.st_dev == device:
                         waiting.append(folder + b"/" + os.fsencode(entry.name))
@@ -96,7 +101,7 @@ def _opened(folder: bytes) -> Iterator[int]:
         while rest:
             hop = rest if len(rest) <= _HOP else rest[: rest.rindex(b"/", 1, _HOP)]
             rest = rest[len(hop) :].lstrip(b"/")
-            inner = os.open(hop, _DIRECTORY, dir_fd=descriptor)
+            inner = _entered(hop, descriptor)
             if descriptor is not None:
                 os.close(descriptor)
             descriptor = inner
@@ -105,3 +110,15 @@ def _opened(folder: bytes) -> Iterator[int]:
     finally:
         if descriptor is not None:
             os.close(descriptor)
+
+
+def _entered(hop: bytes, start: int | None) -> int:
+    place = os.open(hop, os.O_PATH | _DIRECTORY, dir_fd=start)
+    try:
+        itself = f"/proc/self/fd/{place}"
+        if not os.access(itself, os.R_OK | os.X_OK, effective_ids=True):
+            with contextlib.suppress(OSError):  # it is another user's
+                os.chmod(itself, stat.S_IMODE(os.fstat(place).st_mode) | stat.S_IRUSR | stat.S_IXUSR)  # noqa: PTH101 - a descriptor, not a path
+        return os.open(itself, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    finally:
+        os.close(place)

@@ -1,6 +1,6 @@
 """Keeping secrets where they belong: redaction, the git credential, and the process's own environ.
 
-A secret is found as it stands, in a URL, in JSON, in hex, in base64 and base32 wherever in the encoded
+A secret is found as it stands, in a URL, in JSON and HTML, in hex, in base64 and base32 wherever in the encoded
 text it begins, in UTF-16, and when any of these is broken over lines. It is not found when it was
 compressed, encrypted, reversed, or put down in parts: this guards against accidents, not against
 somebody who knows the secret and wants it to pass. Half a secret is hidden only where a text ends with
@@ -11,9 +11,12 @@ so redact first and cut afterwards.
 from __future__ import annotations
 
 import base64
+import bisect
 import contextlib
 import ctypes
 import functools
+import html
+import itertools
 import json
 import os
 import re
@@ -32,8 +35,10 @@ _SHORTEST = 6
 _SHORTEST_HALF = 8
 _PR_SET_DUMPABLE = 4
 _URL_SAFE = str.maketrans("+/", "-_")
+_SAFE_IN_HTML = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&"})
+_ESCAPE = re.compile("%[0-9A-F]{2}")
 # Where a text is broken into lines, also inside of a JSON string; the next line may be indented.
-_BREAK = r"(?:(?:[\r\n]|\\r|\\n)+[ \t]*)"
+_BREAK = r"(?:(?:[\r\n]|\\r|\\n)[ \t]*)+"
 _BREAKS = re.compile(_BREAK)
 _BREAKS_IN_BYTES = re.compile(_BREAK.encode())
 
@@ -54,18 +59,14 @@ def redactor(secrets: Iterable[str]) -> Redact:
     def known() -> re.Pattern[str]:
         return re.compile("|".join(map(re.escape, forms)))
 
-    @functools.cache
-    def in_lines() -> re.Pattern[str]:
-        return re.compile("|".join(f"{_BREAK}?".join(map(re.escape, form)) for form in forms))
-
     def redact(text: str) -> str:
-        # Both patterns are slow, and used only where it is known that they find something.
+        # The pattern is slow, and used only where it is known that it finds something.
         if len(text) >= shortest:
             if any(map(text.__contains__, forms)):
                 text = known().sub(HIDDEN, text)
             in_one_line = _BREAKS.sub("", text)
             if len(in_one_line) < len(text) and any(map(in_one_line.__contains__, forms)):
-                text = in_lines().sub(HIDDEN, text)
+                text = _hidden_over_lines(text, known())
         return hide_shapes(hide_halves(text), HIDDEN)
 
     return redact
@@ -86,25 +87,46 @@ def finder(secrets: Iterable[str]) -> Callable[[bytes], bool]:
     return finds
 
 
+def _hidden_over_lines(text: str, known: re.Pattern[str]) -> str:
+    """The text with what the pattern finds in it hidden, wherever it is broken into lines."""
+    lines, starts, length = [], [], [0]
+    end = 0
+    for gap in itertools.chain(_BREAKS.finditer(text), (None,)):
+        lines.append(text[end : gap.start() if gap else None])
+        starts.append(end)
+        length.append(length[-1] + len(lines[-1]))
+        end = gap.end() if gap else end
+
+    def place(at: int) -> int:
+        line = bisect.bisect_right(length, at, hi=len(lines)) - 1
+        return starts[line] + at - length[line]
+
+    shown, end = [], 0
+    for found in known.finditer("".join(lines)):
+        shown.append(text[end : place(found.start())])
+        end = place(found.end() - 1) + 1
+    return HIDDEN.join((*shown, text[end:]))
+
+
 def _halves(secrets: Iterable[str]) -> Redact:
     """A function that hides a secret's beginning at the end of a text, and its end at the beginning."""
-    beginnings: dict[str, list[str]] = {}
-    endings: dict[str, list[str]] = {}
+    beginnings: dict[str, list[tuple[str, int]]] = {}
+    endings: dict[str, list[tuple[str, int]]] = {}
     for secret in secrets:
-        for cut in range(_SHORTEST_HALF, len(secret)):
-            beginnings.setdefault(secret[cut - _SHORTEST_HALF : cut], []).insert(0, secret[:cut])
-            endings.setdefault(secret[-cut:][:_SHORTEST_HALF], []).insert(0, secret[-cut:])
+        for cut in range(len(secret) - 1, _SHORTEST_HALF - 1, -1):  # the longest first
+            beginnings.setdefault(secret[cut - _SHORTEST_HALF : cut], []).append((secret, cut))
+            endings.setdefault(secret[-cut:][:_SHORTEST_HALF], []).append((secret, cut))
 
     def hide(text: str) -> str:
         kept = text.rstrip()
-        for half in beginnings.get(kept[-_SHORTEST_HALF:], ()):
-            if kept.endswith(half):
-                text = kept[: -len(half)] + HIDDEN + text[len(kept) :]
+        for secret, cut in beginnings.get(kept[-_SHORTEST_HALF:], ()):
+            if kept.endswith(secret[:cut]):
+                text = kept[:-cut] + HIDDEN + text[len(kept) :]
                 break
         kept = text.lstrip()
-        for half in endings.get(kept[:_SHORTEST_HALF], ()):
-            if kept.startswith(half):
-                return text[: len(text) - len(kept)] + HIDDEN + kept[len(half) :]
+        for secret, cut in endings.get(kept[:_SHORTEST_HALF], ()):
+            if kept.startswith(secret[-cut:]):
+                return text[: len(text) - len(kept)] + HIDDEN + kept[cut:]
         return text
 
     return hide
@@ -114,8 +136,11 @@ def _forms(secret: str) -> set[str]:
     """The secret in every form in which the first lines of this module promise to find it."""
     raw = secret.encode()
     in_json = {json.dumps(secret, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    in_json |= {form.replace("/", r"\/") for form in in_json} | {form.translate(_SAFE_IN_HTML) for form in in_json}
     in_urls = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
-    forms = {secret, *in_json, *in_urls, raw.hex(), raw.hex().upper()}
+    in_urls |= {_ESCAPE.sub(lambda escape: escape[0].lower(), form) for form in in_urls}
+    in_html = {html.escape(secret, quote=False), html.escape(secret), html.escape(secret).replace("&#x27;", "&#39;")}
+    forms = {secret, *in_json, *in_urls, *in_html, raw.hex(), raw.hex().upper()}
     in_utf_16 = "\0".join(secret)
     forms |= {in_utf_16, json.dumps(in_utf_16)[1:-1]}
     forms |= {form for core in _cores(raw, base64.b64encode, 6) for form in (core, core.translate(_URL_SAFE))}

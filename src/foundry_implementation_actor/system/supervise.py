@@ -39,13 +39,13 @@ _BACKLOG = 128
 _KILL_PATIENCE_S = 10.0
 
 
-def descendants(root: int) -> list[int]:
-    """Every living descendant of a process, by the parents that /proc states."""
+def descendants(root: int, dead: bool = False) -> list[int]:
+    """Every living descendant of a process, by the parents that /proc states; `dead`: and those nobody collects."""
     below: dict[int, list[int]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - pathlib would double the start-up
         with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:  # noqa: PTH123 - the same
             state, parent = stat.read().rpartition(b")")[2].split()[:2]
-            if state not in {b"Z", b"X"}:
+            if dead or state not in {b"Z", b"X"}:
                 below.setdefault(int(parent), []).append(int(name))
     found, queue = [], list(below.get(root, []))
     while queue:

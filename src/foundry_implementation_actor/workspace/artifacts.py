@@ -41,10 +41,14 @@ def store(folder: Path, task_id: str, moment: datetime, artifact: Artifact) -> P
     name = f"{task_id}-{moment:%Y%m%dT%H%M%S.%fZ}"
     directory = os.open(folder, _DIRECTORY)
     try:
-        _write(directory, f"{name}.patch", artifact.patch)
-        _write(directory, f"{name}.json", artifact.record)
-        os.fsync(directory)
-        _let_go(directory)
+        try:
+            _write(directory, f"{name}.json", artifact.record)  # first, so that no patch stands without it
+            _write(directory, f"{name}.patch", artifact.patch)
+            os.fsync(directory)
+        except BaseException:
+            _remove(directory, name)
+            raise
+        _let_go(directory, f"{name}.patch")
     finally:
         os.close(directory)
     return folder / f"{name}.patch"
@@ -67,15 +71,22 @@ def _write(directory: int, name: str, content: bytes) -> None:
         raise
 
 
-def _let_go(directory: int) -> None:
-    """Remove the oldest patches above the number that is kept, each with its record."""
+def _remove(directory: int, name: str) -> None:
+    for one in (f"{name}.patch", f"{name}.json"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(one, dir_fd=directory)
+
+
+def _let_go(directory: int, newest: str) -> None:
+    """Remove the oldest patches above the number that is kept, each with its record.
+
+    `newest` stays, also when the clock was set back and it looks older than the others.
+    """
     found = []
     with os.scandir(directory) as entries:
         for entry in entries:
-            if _OURS.fullmatch(entry.name):
+            if _OURS.fullmatch(entry.name) and entry.name != newest and entry.is_file(follow_symlinks=False):
                 with contextlib.suppress(FileNotFoundError):
                     found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
-    for _, name in sorted(found)[:-MOST_KEPT]:
-        for one in (name, f"{name.removesuffix('.patch')}.json"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(one, dir_fd=directory)
+    for _, name in sorted(found)[: 1 - MOST_KEPT]:
+        _remove(directory, name.removesuffix(".patch"))

@@ -88,7 +88,8 @@ def run_folder(state: Path, prefix: str, journal: Journal) -> Iterator[Path]:
     with writable(runs):
         runs.mkdir(parents=True, exist_ok=True)
         with locked(state / "runs.lock"):
-            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=runs))
+            # By its real name: a sandbox takes no place that is reached through a link.
+            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=runs.resolve()))
             try:
                 lock = try_lock(folder / _LOCK)
             except OSError:
