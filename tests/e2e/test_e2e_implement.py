@@ -109,13 +109,14 @@ echo the end
 
 
 @pytest.mark.parametrize("variable", ["CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_API_KEY"])
-def test_a_session_finds_no_secret_of_the_actor(tmp_path: Path, variable: str) -> None:
+def test_a_session_that_is_not_held_finds_no_secret_of_the_actor(tmp_path: Path, variable: str) -> None:
     # Of this test alone: the session also sees the processes of tests that run beside it.
     forge, account = f"forge-{token_hex(16)}", f"account-{token_hex(16)}"
     with Place(tmp_path / "place", token=forge) as place:
         steps = [use("Bash", command=LOOT.replace("STATE", str(place.state))), say("done")]
         with ScriptedModel(steps) as model:
-            environment = real_environment(place, model, **{"CLAUDE_CODE_OAUTH_TOKEN": "", variable: account})
+            login_of_model = {"CLAUDE_CODE_OAUTH_TOKEN": "", variable: account}
+            environment = real_environment(place, model, SANDBOX="none", **login_of_model)
             with Serving(place.folder, environment) as actor:
                 reply = actor.call("implement-task", task())
     assert reply.body["accepted"] is True, reply

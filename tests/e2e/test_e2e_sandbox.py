@@ -34,6 +34,28 @@ exec > backend/loot.txt 2>&1
 env; for p in /proc/[0-9]*; do tr '\0' '\n' < $p/environ; tr '\0' ' ' < $p/cmdline; done
 git remote -v; git config --list --show-origin; cat .git/config
 find "$HOME" "$TMPDIR" STATE -type f -size -1000k -not -path '*/loot.txt' -exec cat {} +
+python3 - REVERSED <<'SCAN'
+import glob, os, sys
+
+wanted, seen, found = sys.argv[1][::-1].encode(), 0, 0
+for maps in set(glob.glob("/proc/[0-9]*/maps")) - {f"/proc/{os.getpid()}/maps"}:
+    try:
+        with open(maps) as lines, open(maps.replace("maps", "mem"), "rb", 0) as memory:
+            for line in lines:
+                start, end = (int(part, 16) for part in line.split()[0].split("-"))
+                if " rw" not in line or end - start > 1 << 28:
+                    continue
+                memory.seek(start)
+                try:
+                    content = memory.read(end - start)
+                except (OSError, ValueError):
+                    continue
+                seen += content.count(b"ANTHROPIC_BASE_URL=http://")
+                found += content.count(wanted)
+    except OSError:
+        continue
+print("memory seen" if seen else "no memory", "login found" if found else "no login")
+SCAN
 echo the end
 """
 
@@ -87,7 +109,9 @@ def test_a_session_in_a_sandbox_finds_no_secret_and_nothing_of_the_actors_state(
     with Place(tmp_path / "place", token=forge) as place:
         place.state.mkdir(mode=0o700)
         (place.state / "kept").write_text(kept)
-        steps = [use("Bash", command=LOOT.replace("STATE", str(place.state))), say("done")]
+        # Reversed, so that what looks for the login is not what it finds.
+        look = LOOT.replace("STATE", str(place.state)).replace("REVERSED", account[::-1])
+        steps = [use("Bash", command=look), say("done")]
         with ScriptedModel(steps) as model:
             environment = real_environment(place, model, CLAUDE_CODE_OAUTH_TOKEN=account, SANDBOX=sandbox)
             with Serving(place.folder, environment) as actor:
@@ -96,6 +120,7 @@ def test_a_session_in_a_sandbox_finds_no_secret_and_nothing_of_the_actors_state(
     loot = Landed(place.repo, "impl/TASK-1").read("backend/loot.txt")
     assert loot.endswith("the end")
     assert "PATH=" in loot
+    assert "memory seen no login" in loot
     assert [secret for secret in (forge, account, kept) if secret in loot + b"".join(actor.lines).decode()] == []
 
 

@@ -54,7 +54,7 @@ def test_a_host_is_reached_by_its_name_and_port(hosts: str, host: str, port: int
 def test_an_item_that_is_no_host_is_refused_by_name(item: str) -> None:
     with pytest.raises(ValueError, match=r"^holds ") as raised:
         Allowed.read(f"good.example,{item}")
-    assert repr(item) in str(raised.value)
+    assert (repr(item)[:60] if "@" not in item else "a login") in str(raised.value)
     assert "; write " in str(raised.value)
 
 

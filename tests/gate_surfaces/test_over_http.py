@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import logging
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -33,7 +34,7 @@ class Raw:
     """One client without a library: what it says and hears, message by message."""
 
     def __init__(self, port: int, opened: ExitStack, token: str = TOKEN) -> None:
-        self._port = port
+        self.port = port
         self._opened = opened
         self._headers = {
             "Authorization": f"Bearer {token}",
@@ -43,7 +44,7 @@ class Raw:
 
     def post(self, body: bytes) -> http.client.HTTPResponse:
         """The response to one request, its body not read yet."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         self._opened.enter_context(contextlib.closing(connection))
         connection.request("POST", "/mcp", body, self._headers)
         return self._opened.enter_context(connection.getresponse())
@@ -172,3 +173,15 @@ def test_connections_that_say_nothing_and_bodies_that_never_come_do_not_hold_the
         started = time.monotonic()
         served.close()
         assert time.monotonic() - started < 5
+
+
+def test_nonsense_writes_nothing_to_the_records_of_the_actor(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    raw = client().greet()
+    assert [raw.post(body).status for body in (b"{", b"[]")] == [400, 400]
+    assert raw.tell("tools/call", {"name": None}, 3).status == 200
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", raw.port)) as connection:
+        connection.putrequest("POST", "/mcp", skip_host=True)
+        connection.putheader("Content-Length", "-5")
+        connection.endheaders()
+        assert connection.getresponse().status == 400
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Collection
 
 import pytest
 
+from foundry_implementation_actor.sandbox import rules
 from foundry_implementation_actor.sandbox.bubblewrap import Bubblewrap
-from foundry_implementation_actor.sandbox.inside.run import TRIES
+from foundry_implementation_actor.sandbox.inside.run import FIRST, TRIES
 from foundry_implementation_actor.sandbox.landlock import Landlock
 from foundry_implementation_actor.sandbox.port import Sandbox
 from foundry_implementation_actor.sandbox.self_check import Outcome, Result, full_check, refusal
@@ -39,11 +41,19 @@ KNOWN = {
         "host-sockets", "same-port-elsewhere", "listen-unbound"},
 }  # fmt: skip
 
+# What an older kernel's Landlock leaves besides, by its ABI.
+OLDER = {
+    3: {"network-open", "signals", "nameless-sockets"},
+    4: {"signals", "nameless-sockets"},
+    5: {"signals", "nameless-sockets"},
+}
+BY_GAP = {"network-open": "connect", "signals": "kill-a-neighbour", "nameless-sockets": "nameless-socket"}
 
-def judge(outcomes: list[Outcome], sandbox: str, user: str) -> None:
+
+def judge(outcomes: list[Outcome], sandbox: str, user: str, *, older: Collection[str] = ()) -> None:
     through = {outcome.name: outcome for outcome in outcomes if outcome.result is Result.THROUGH}
     assert [one for one in through.values() if one.is_fault] == []
-    assert {one.gap for one in through.values()} <= KNOWN[sandbox, user]
+    assert {one.gap for one in through.values()} <= KNOWN[sandbox, user] | set(older)
     untried = {outcome.name for outcome in outcomes if outcome.result is Result.UNTRIED}
     assert untried <= MAY_BE_UNTRIED
     assert sum(outcome.result is Result.HELD for outcome in outcomes) >= 60
@@ -54,6 +64,22 @@ def judge(outcomes: list[Outcome], sandbox: str, user: str) -> None:
 def test_what_is_tried_is_held_or_known_to_get_through(name: str) -> None:
     judge(list(full_check(SANDBOXES[name])), name, "root" if os.getuid() == 0 else "plain")
     assert refusal(SANDBOXES[name]) == ""
+
+
+@pytest.mark.parametrize("version", OLDER)
+def test_as_on_an_older_kernel_landlock_holds_the_same_but_for_what_it_names(version: int) -> None:
+    sandbox = Landlock(version)
+    outcomes = list(full_check(sandbox))
+    judge(outcomes, "landlock", "root" if os.getuid() == 0 else "plain", older=OLDER[version])
+    through = {outcome.name for outcome in outcomes if outcome.result is Result.THROUGH}
+    assert {gap for gap, name in BY_GAP.items() if name in through} == OLDER[version]
+    assert OLDER[version] <= {gap.name for gap in sandbox.gaps}
+    assert refusal(sandbox) == ""
+
+
+def test_this_kernel_lets_nothing_more_through_than_it_has_gaps_for() -> None:
+    names = {gap.name for gap in Landlock().gaps}
+    assert {name for name in BY_GAP if name in names} == OLDER.get(rules.abi(), set())
 
 
 def as_plain(sandbox: str) -> tuple[list[Outcome], str]:
@@ -86,7 +112,9 @@ def test_without_a_sandbox_the_tries_get_through_so_that_holding_means_something
 
 
 def test_every_try_says_what_it_does_and_names_a_gap_that_some_sandbox_has() -> None:
-    gaps = {gap for known in KNOWN.values() for gap in known} | {"stays-root"}  # of a root that may not switch
+    gaps = (
+        {gap for known in KNOWN.values() for gap in known} | {"stays-root"} | OLDER[3]
+    )  # of a root that may not switch
     assert {one.gap for one in TRIES.values()} - {""} <= gaps
     assert all(one.what for one in TRIES.values())
-    assert len([one for one in TRIES.values() if one.quick]) >= 10
+    assert len(FIRST) >= 10

@@ -15,7 +15,7 @@ import pytest
 
 from foundry_implementation_actor.domain.command import Confinement
 from foundry_implementation_actor.domain.error import ActorError, Code
-from foundry_implementation_actor.sandbox import landlock
+from foundry_implementation_actor.sandbox import landlock, rules
 from foundry_implementation_actor.sandbox.bubblewrap import Bubblewrap
 from foundry_implementation_actor.sandbox.choose import choose, why_not
 from foundry_implementation_actor.sandbox.hand_over import may_switch
@@ -237,6 +237,30 @@ def test_auto_takes_the_strongest_that_holds_and_never_none(monkeypatch: pytest.
     with pytest.raises(ActorError, match="bubblewrap is not installed; landlock: the kernel has none"):
         choose("auto")
     why_not.cache_clear()
+
+
+def test_auto_passes_over_a_sandbox_that_leaves_the_network_open_and_its_name_takes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr(rules, "abi", lambda: 3)
+    why_not.cache_clear()
+    with pytest.raises(ActorError, match=r"does not rule on TCP.*; SANDBOX=landlock accepts that"):
+        choose("auto")
+    assert {"network-open", "signals"} <= {gap.name for gap in choose("landlock").gaps}
+    monkeypatch.setattr(rules, "abi", lambda: 2)
+    why_not.cache_clear()
+    with pytest.raises(ActorError, match="of version 2, and 3 is needed"):
+        choose("landlock")
+    why_not.cache_clear()
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_as_on_an_older_kernel_a_closed_network_is_closed(scene: Scene, version: int) -> None:
+    text = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1]))); print('reached')"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        done = scene.run(Landlock(version), "python", "-I", "-c", text, str(server.getsockname()[1]))
+    assert (done.text, "PermissionError" in done.errors or "Operation not permitted" in done.errors) == ("", True)
 
 
 def test_none_is_taken_only_by_its_name_and_says_that_it_holds_nothing(scene: Scene) -> None:

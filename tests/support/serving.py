@@ -113,6 +113,7 @@ def real_environment(place: Place, model: ScriptedModel, **settings: str) -> dic
         "SESSION_ENGINE": "claude-code",
         "CLAUDE_CODE_OAUTH_TOKEN": MODEL_TOKEN,
         "ANTHROPIC_BASE_URL": model.url,
+        "SANDBOX": "auto",
         "PATH": f"{binary.parent}:{os.environ['PATH']}",
     }
     del environment["SESSION_SCRIPT"]

@@ -201,7 +201,8 @@ class Settings:
         """Every secret value there is, to be hidden wherever it would be shown."""
         named = [getattr(self, name) for name, variable in _DECLARED.items() if variable.secret]
         proxies = [value for name, value in self.passed_on.items() if name.lower().endswith("proxy")]
-        return tuple(value for value in (*named, *(part for proxy in proxies for part in _login_in(proxy))) if value)
+        found = (*named, *(part for proxy in proxies for part in _login_in(proxy)))
+        return tuple(dict.fromkeys(value for value in found if value))
 
     @property
     def model_credential(self) -> str:

@@ -24,6 +24,7 @@ _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 # Resolvers read a name as an IPv4 address when its last part is a number, in any of C's notations.
 _ENDS_IN_A_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
 _LONGEST_NAME = 253
+_SHOWN = 60
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 # Where clouds hand out credentials to whoever asks, besides the link-local 169.254.169.254.
 _METADATA = frozenset(
@@ -165,17 +166,20 @@ def port_of(text: str) -> int:
 def _entry(item: str) -> Entry:
     if item == ANY:
         return Entry(ANY)
-    if "/" in item or "@" in item:
-        raise ValueError(f"holds {item!r}, which is more than a host; write host or host:port")
+    if "@" in item:  # not shown: what stands before it is a login
+        raise ValueError("holds a login, and a host needs none; write host or host:port")
+    shown = repr(item if len(item) <= _SHOWN else f"{item[:_SHOWN]}…")
+    if "/" in item:
+        raise ValueError(f"holds {shown}, which is more than a host; write host or host:port")
     try:
         host, port = split_port(item)
         wild, name = host.startswith("*."), host.removeprefix("*.")
         target = Target.of(name, DEFAULT_PORTS[0] if port is None else port_of(port))
     except ValueError as error:
         hint = "write host, host:port, *.domain or * alone"
-        raise ValueError(f"holds {item!r}, which {str(error).partition('; ')[0]}; {hint}") from error
+        raise ValueError(f"holds {shown}, which {str(error).partition('; ')[0]}; {hint}") from error
     if wild and target.address is not None:
-        raise ValueError(f"holds {item!r}, which is an address below a star; write the address")
+        raise ValueError(f"holds {shown}, which is an address below a star; write the address")
     return Entry(f"*.{target.host}" if wild else target.host, None if port is None else target.port)
 
 

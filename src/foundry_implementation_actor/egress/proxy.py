@@ -137,6 +137,8 @@ class EgressProxy:
             client.end()
 
     def _check_room(self) -> None:
+        if self._open > 2 * self._limits.connections:
+            raise ConnectionAbortedError  # a refusal that nobody reads keeps a descriptor of the actor's too
         if self._open > self._limits.connections:
             raise RefusedError(503, f"this session has {self._limits.connections} connections open already")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import logging
 import socket
 import threading
 from collections.abc import AsyncIterator
@@ -18,10 +19,21 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
+_THREAD = "gate"
 _GRACE_S = 1
 _AT_ONCE = 32
 MOST_SESSIONS = 64
 """Sessions of the protocol at once; each takes memory of the actor's, and a client needs one."""
+
+
+_CLIENTS_CAN_MAKE_LOG = (
+    "uvicorn.error", "mcp.server.runner", "mcp.server.streamable_http", "mcp.server.streamable_http_manager",
+    "mcp.server._streamable_http_modern", "mcp.shared.jsonrpc_dispatcher",
+)  # fmt: skip
+
+
+def _is_not_of_a_gate(record: logging.LogRecord) -> bool:
+    return record.threadName != _THREAD
 
 
 class OverHttp:
@@ -33,6 +45,9 @@ class OverHttp:
     """
 
     def __init__(self, server: Server[Any], token: str) -> None:
+        # A session that sends nonsense would otherwise fill the operator's records: it is told why, they are not.
+        for name in _CLIENTS_CAN_MAKE_LOG:
+            logging.getLogger(name).addFilter(_is_not_of_a_gate)
         self._app = _app(server, token)
         self._http: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
@@ -44,7 +59,7 @@ class OverHttp:
             proxy_headers=False, limit_concurrency=_AT_ONCE, timeout_graceful_shutdown=_GRACE_S,
         )  # fmt: skip
         self._http = uvicorn.Server(settings)
-        self._thread = threading.Thread(target=self._run, args=(self._http, listener), name="gate")
+        self._thread = threading.Thread(target=self._run, args=(self._http, listener), name=_THREAD)
         self._thread.start()
 
     def close(self) -> None:

@@ -33,6 +33,9 @@ _AS_ROOT = Gap(
     "what only root may read is covered where hosts keep secrets (/etc, /var, /opt, …), not wherever it may lie",
 )
 _OPEN = Gap("loopback-when-open", "with the network open, servers on the host's loopback are reached too")
+_NAMELESS = Gap(
+    "nameless-sockets", "with the network open, so are sockets of the host without a name in the file system"
+)
 
 
 class Bubblewrap:
@@ -43,7 +46,8 @@ class Bubblewrap:
     @property
     def gaps(self) -> tuple[Gap, ...]:
         """What a private view does not cover; root may read more than others."""
-        return (*((_AS_ROOT,) if os.getuid() == 0 else ()), _METADATA, _SOCKETS, _OPEN)
+        older = (_NAMELESS,) if rules.abi() < rules.SCOPES_FROM else ()
+        return (*((_AS_ROOT,) if os.getuid() == 0 else ()), _METADATA, _SOCKETS, _OPEN, *older)
 
     @contextlib.contextmanager
     def confine(self, command: Command, view: View) -> Iterator[Command]:

@@ -20,7 +20,7 @@ _STRONGEST_FIRST = ("bubblewrap", "landlock")
 def choose(word: str) -> Sandbox:
     """The sandbox that a word names, seen to hold on this host now; `auto` is the strongest that does, never `none`.
 
-    Each is tried for real, once in a process.
+    Each is tried for real, once in a process. One that leaves the network open is taken by its name only.
 
     Raises:
         ActorError: BAD_REQUEST for another word, UNFIT when it does not hold here, with the reason for each.
@@ -31,7 +31,7 @@ def choose(word: str) -> Sandbox:
         raise ActorError(Code.BAD_REQUEST, f"there is no sandbox {word!r}", hint=f"say one of {', '.join(WORDS)}")
     reasons = []
     for name in _STRONGEST_FIRST if word == AUTO else (word,):
-        why = why_not(name)
+        why = why_not(name) or (_too_wide(_made(name)) if word == AUTO else "")
         if not why:
             return _made(name)
         reasons.append(f"{name}: {why}")
@@ -47,6 +47,12 @@ def why_not(name: str) -> str:
     """Why the sandbox of this name cannot be used here; empty when it can. Tried once in a process."""
     missing = bubblewrap.missing() if name == "bubblewrap" else landlock.missing()
     return missing or refusal(_made(name))
+
+
+def _too_wide(sandbox: Sandbox) -> str:
+    """Why `auto` passes over a sandbox that holds what it claims to: an operator is to say that this is enough."""
+    gap = landlock.NETWORK_OPEN
+    return f"{gap.what}; SANDBOX={sandbox.name} accepts that" if gap in sandbox.gaps else ""
 
 
 def _made(name: str) -> Sandbox:

@@ -55,17 +55,37 @@ _READS_ALL = Gap(
 )
 
 
+NETWORK_OPEN = Gap(
+    "network-open", "the kernel does not rule on TCP: a command that has a way out can connect to every host past it"
+)
+"""Of a kernel below 6.7. Who takes this sandbox has to know of it."""
+
+_DEVICES = Gap("device-control", "the kernel does not rule on what a device that may be opened is told to do")
+_NOT_SCOPED = (
+    Gap("signals", "processes of the same user can be signalled and ended, the actor too where it is a plain user"),
+    Gap("nameless-sockets", "sockets of the host without a name in the file system can be connected to"),
+)
+
+
 class Landlock:
-    """Runs a command under rules that it cannot leave, and where the actor is root, as `nobody`."""
+    """Runs a command under rules that it cannot leave, and where the actor is root, as `nobody`.
+
+    `version` is the ABI that it makes use of, by default all of this kernel's: with a lower one it is what it
+    would be on an older kernel.
+    """
 
     name = "landlock"
 
+    def __init__(self, version: int | None = None) -> None:
+        self._version = rules.abi() if version is None else version
+
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """What Landlock does not see, and what depends on the user."""
+        """What Landlock does not see, what this kernel's does not yet, and what depends on the user."""
+        known = (*_ALWAYS, *_missing_rules(self._version))
         if may_switch():
-            return (*_ALWAYS, _READS_ALL)
-        return (*_ALWAYS, *_SAME_USER, *((_STAYS_ROOT,) if os.getuid() == 0 else ()))
+            return (*known, _READS_ALL)
+        return (*known, *_SAME_USER, *((_STAYS_ROOT,) if os.getuid() == 0 else ()))
 
     @contextlib.contextmanager
     def confine(self, command: Command, view: View) -> Iterator[Command]:
@@ -77,8 +97,10 @@ class Landlock:
             layout = layout if reads_all else replace(layout, closed=())
             command = replace(command, env=_trusting(command))
         with ExitStack() as held:
-            ruled = held.enter_context(_rule_set(layout, view))
-            filtered = held.enter_context(in_memory(filter_for(view.network, own_network=False)))
+            ruled = held.enter_context(_rule_set(layout, view, rules.handled(self._version)))
+            tcp_ruled = self._version >= rules.TCP_FROM
+            calls = filter_for(view.network, own_network=False, tcp_ruled=tcp_ruled)
+            filtered = held.enter_context(in_memory(calls))
             yield replace(command, confinement=Confinement(ruled, filtered, user, reads_all))
 
     def doors(self, *, gate: bool = False) -> AbstractContextManager[Doors]:
@@ -86,21 +108,29 @@ class Landlock:
         return host_doors(gate=gate)
 
 
+def _missing_rules(version: int) -> tuple[Gap, ...]:
+    """What a kernel whose Landlock has this ABI does not rule on, though later ones do."""
+    return (
+        *((NETWORK_OPEN,) if version < rules.TCP_FROM else ()),
+        *((_DEVICES,) if version < rules.DEVICES_FROM else ()),
+        *(_NOT_SCOPED if version < rules.SCOPES_FROM else ()),
+    )
+
+
 @contextlib.contextmanager
-def _rule_set(layout: Layout, view: View) -> Iterator[int]:
-    closed = view.network is not Network.OPEN
-    ports = rules.BIND | rules.CONNECT if closed else 0
-    with rules.closing(rules.create(rules.ALL, ports, rules.ABSTRACT_SOCKETS | rules.SIGNALS)) as ruled:
+def _rule_set(layout: Layout, view: View, known: rules.Handled) -> Iterator[int]:
+    refused = known if view.network is not Network.OPEN else known._replace(ports=0)
+    with rules.closing(rules.create(refused)) as ruled:
         for path, is_folder in readable(layout):
             rules.allow_below(ruled, path, rules.READ if is_folder else rules.READ & rules.ON_FILES)
         for place in layout.places:
             if place.seen is Seen.WRITABLE:
                 _open_up(ruled, place.path)
-        _allow_devices(ruled)
+        _allow_devices(ruled, known.files)
         if view.network is Network.PROXIED:
             if view.doors is None:
                 raise ActorError(Code.BUG, "a view that is PROXIED needs the doors of the same sandbox")
-            for door in view.doors.all:
+            for door in view.doors.all if known.ports else ():
                 rules.allow_port(ruled, door.port, rules.CONNECT)
         yield ruled
 
@@ -114,12 +144,12 @@ def _open_up(ruled: int, folder: str) -> None:
         rules.allow_open(ruled, place, rules.READ | rules.WRITE)
 
 
-def _allow_devices(ruled: int) -> None:
+def _allow_devices(ruled: int, known: int) -> None:
     for name in _USED_DEVICES:
         path = Path("/dev") / name
         of_place = rules.READ_FOLDER if path.is_dir() else 0
         use = rules.READ_FILE | rules.WRITE_FILE | rules.DEVICE_CONTROL | of_place
-        rules.allow_below(ruled, str(path), use)
+        rules.allow_below(ruled, str(path), use & known)
     rules.allow_below(ruled, _SHARED_MEMORY, rules.READ_FILE | rules.READ_FOLDER | rules.WRITE)
 
 
@@ -133,5 +163,5 @@ def _trusting(command: Command) -> dict[str, str]:
 def missing() -> str:
     """Why this sandbox cannot be had here, as far as one can say without trying; empty when it may."""
     if rules.abi() < rules.NEEDED:
-        return f"the kernel's Landlock is of version {rules.abi()}, and {rules.NEEDED} is needed"
+        return f"the kernel's Landlock is of version {rules.abi()}, and {rules.NEEDED} is needed (Linux 6.2)"
     return "" if machine() else "the system calls of this machine are not known"

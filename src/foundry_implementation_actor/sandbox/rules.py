@@ -11,6 +11,7 @@ import os
 import struct
 from collections.abc import Iterator
 from functools import cache
+from typing import NamedTuple
 
 from foundry_implementation_actor.sandbox.calls import LATER
 
@@ -32,8 +33,17 @@ ON_FILES = EXECUTE | READ_FILE | WRITE_FILE | TRUNCATE | DEVICE_CONTROL
 
 BIND, CONNECT = 1, 2
 ABSTRACT_SOCKETS, SIGNALS = 1, 2
-NEEDED = 6
-"""The ABI from which on TCP, sockets without a name and signals are ruled on too."""
+NEEDED, TCP_FROM, DEVICES_FROM, SCOPES_FROM = 3, 4, 5, 6
+"""The ABI without which nothing is held (a file could be cut), and those from which on more is ruled on: TCP
+ports; what a device is told; signals and sockets without a name."""
+
+
+class Handled(NamedTuple):
+    """What a rule set refuses unless a rule grants it: rights on files and on ports, and what is scoped."""
+
+    files: int
+    ports: int
+    scoped: int
 
 
 @cache
@@ -42,13 +52,21 @@ def abi() -> int:
     return max(0, _call("landlock_create_ruleset", None, 0, _CREATE_VERSION))
 
 
-def create(files: int, ports: int, scoped: int) -> int:
+def handled(version: int) -> Handled:
+    """All that a kernel whose Landlock has this ABI rules on."""
+    files = ALL if version >= DEVICES_FROM else ALL & ~DEVICE_CONTROL
+    ports = BIND | CONNECT if version >= TCP_FROM else 0
+    return Handled(files, ports, ABSTRACT_SOCKETS | SIGNALS if version >= SCOPES_FROM else 0)
+
+
+def create(refused: Handled) -> int:
     """A new rule set that refuses these rights wherever no rule grants them: its descriptor.
 
     Raises:
         OSError: the kernel refuses it.
     """
-    attributes = struct.pack("=QQQ", files, ports, scoped)
+    # An older kernel takes the longer structure as long as what it does not know of is zero.
+    attributes = struct.pack("=QQQ", *refused)
     return _checked(_call("landlock_create_ruleset", attributes, len(attributes), 0))
 
 
@@ -84,7 +102,7 @@ def allow_port(rules: int, port: int, rights: int) -> None:
 
 def scope() -> int:
     """A rule set that only keeps from sockets without a name that others made, -1 where the kernel has none."""
-    return create(0, 0, ABSTRACT_SOCKETS) if abi() >= NEEDED else -1
+    return create(Handled(0, 0, ABSTRACT_SOCKETS)) if abi() >= SCOPES_FROM else -1
 
 
 @contextlib.contextmanager

@@ -72,13 +72,14 @@ def machine() -> Machine | None:
 
 
 @cache
-def filter_for(network: Network, *, own_network: bool) -> bytes:
+def filter_for(network: Network, *, own_network: bool, tcp_ruled: bool = True) -> bytes:
     """The filter for a command.
 
     Args:
         network: what it may reach.
         own_network: whether it has a network namespace of its own. Without one, and with the network not open,
             only TCP is left, which Landlock rules on.
+        tcp_ruled: whether it does. Where it does not, a closed network is one without sockets of the internet.
 
     Raises:
         KeyError: the machine is not known; see `machine`.
@@ -96,7 +97,10 @@ def filter_for(network: Network, *, own_network: bool) -> bytes:
     for name, mode in _MODES:
         steps += _on(known.number(name), _with_rights_of_others(mode, _FLAGS.get(name)))
     steps += _on(known.number("ioctl"), _if_one_of(1, _TERMINAL_INPUT))
-    steps += _on(known.number("socket"), _socket(tcp_only=closed))
+    steps += _on(
+        known.number("socket"),
+        _socket(_internet(tcp_only=closed, none=closed and not tcp_ruled and network is Network.CLOSED)),
+    )
     if closed:
         steps += _on(known.number("setsockopt"), [*_argument(1), _Step(_JUMP_EQUAL, _TCP, 0, 3), *_connect_fast()])
         for name, flags in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
@@ -113,12 +117,18 @@ def _on(number: int | None, then: Sequence[_Step]) -> list[_Step]:
     return [_Step(_JUMP_EQUAL, number, 0, len(decided)), *decided]
 
 
-def _socket(*, tcp_only: bool) -> list[_Step]:
-    """Local sockets, routing questions, and the internet's; of these nothing but TCP where that is asked."""
-    family = _argument(0)
-    internet = [*_argument(1), _Step(_AND, _TYPE), _Step(_JUMP_EQUAL, _STREAM, 1, 0), _refuse(errno.EPERM)]
+def _internet(*, tcp_only: bool, none: bool) -> list[_Step]:
+    """Which sockets of the internet there are: all, those of TCP, or none."""
+    if none:
+        return [_refuse(errno.EPERM)]
+    kind = [*_argument(1), _Step(_AND, _TYPE), _Step(_JUMP_EQUAL, _STREAM, 1, 0), _refuse(errno.EPERM)]
     protocol = [*_argument(2), _Step(_JUMP_EQUAL, 0, 2, 0), _Step(_JUMP_EQUAL, _TCP, 1, 0), _refuse(errno.EPERM)]
-    rules = [*internet, *protocol, _allow()] if tcp_only else [_allow()]
+    return [*kind, *protocol, _allow()] if tcp_only else [_allow()]
+
+
+def _socket(internet: Sequence[_Step]) -> list[_Step]:
+    """Local sockets, routing questions, and the internet's as far as they are left."""
+    family = _argument(0)
     netlink = [*_argument(2), _Step(_JUMP_EQUAL, 0, 1, 0), _refuse(errno.EPERM), _allow()]
     past = len(netlink)
     return [
@@ -126,7 +136,7 @@ def _socket(*, tcp_only: bool) -> list[_Step]:
         _Step(_JUMP_EQUAL, _LOCAL, 0, 1), _allow(),
         _Step(_JUMP_EQUAL, _NETLINK, 0, past), *netlink,
         _Step(_JUMP_EQUAL, _INET, 2, 0), _Step(_JUMP_EQUAL, _INET6, 1, 0), _refuse(errno.EPERM),
-        *rules,
+        *internet,
     ]  # fmt: skip
 
 

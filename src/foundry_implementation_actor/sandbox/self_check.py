@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from foundry_implementation_actor.domain.command import Command, Completed
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.sandbox.doors import Doors
-from foundry_implementation_actor.sandbox.inside.run import TRIES
+from foundry_implementation_actor.sandbox.inside.run import FIRST, TRIES
 from foundry_implementation_actor.sandbox.port import Sandbox
-from foundry_implementation_actor.sandbox.stage import PACKAGES, Stage, staged
+from foundry_implementation_actor.sandbox.stage import PACKAGE, Stage, staged
 from foundry_implementation_actor.system.process import run_contained
 
 _CHECK_S = 30.0
-_RUN = (
-    "import sys; sys.path.insert(0, sys.argv[1]); sys.dont_write_bytecode = True; "
-    "from foundry_implementation_actor.sandbox.inside import run; run.main(*sys.argv[2:])"
-)
+# The package itself is a name for its folder only: what its own first lines import takes longer than the tries.
+_RUN = """
+import sys
+sys.dont_write_bytecode = True
+package = type(sys)({package!r})
+package.__path__ = [{folder!r}]
+sys.modules[{package!r}] = package
+from {package}.sandbox.inside import {module}
+from {package}.sandbox.inside.trying import Scene, make
+make(Scene(**{scene!r}), {names!r})
+"""
 
 
 class Result(StrEnum):
@@ -66,7 +71,7 @@ def full_check(sandbox: Sandbox) -> tuple[Outcome, ...]:
 def refusal(sandbox: Sandbox) -> str:
     """Why this sandbox does not hold here: one line, empty when the tries that matter most all failed."""
     try:
-        outcomes = _checked(sandbox, [one.name for one in TRIES.values() if one.quick], None)
+        outcomes = _checked(sandbox, FIRST, None)
     except ActorError as error:
         return error.message
     except OSError as error:
@@ -77,9 +82,9 @@ def refusal(sandbox: Sandbox) -> str:
 
 def _checked(sandbox: Sandbox, names: Iterable[str], doors: Doors | None) -> tuple[Outcome, ...]:
     names = tuple(names)
-    with staged(doors) as stage:
+    with staged(doors, names) as stage:
         command = Command(
-            (sys.executable, "-I", "-S", "-c", _RUN, str(PACKAGES), json.dumps(stage.scene._asdict()), ",".join(names)),
+            (sys.executable, "-I", "-S", "-c", _program(stage, names)),
             stage.base / "own", {"PATH": os.defpath, "HOME": str(stage.base / "home")}, _CHECK_S,
         )  # fmt: skip
         with sandbox.confine(command, stage.view(doors)) as confined:
@@ -91,26 +96,33 @@ def _checked(sandbox: Sandbox, names: Iterable[str], doors: Doors | None) -> tup
     return tuple(_outcome(name, said.get(name), stage, name in marked, known) for name in names)
 
 
-def _outcome(name: str, said: dict[str, Any] | None, stage: Stage, marked: bool, known: set[str]) -> Outcome:
+def _program(stage: Stage, names: tuple[str, ...]) -> str:
+    """The Python that makes the tries; only the first ones when there are no others among them."""
+    module = "first" if set(names) <= set(FIRST) else "run"
+    package = __name__.partition(".")[0]
+    return _RUN.format(package=package, folder=str(PACKAGE), module=module, scene=vars(stage.scene), names=names)
+
+
+def _outcome(name: str, said: tuple[str, str] | None, stage: Stage, marked: bool, known: set[str]) -> Outcome:
     """What came of a try: what is seen from outside counts before what it said itself."""
     one = TRIES[name]
     gap = one.gap if one.gap in known else ""
     if said is None:
         return Outcome(name, one.what, Result.THROUGH, why="the tries came to their end before it")
-    told_token = stage.token in str(said.get("read", ""))
-    if marked or told_token or (said["said"] == "done" and not one.by_mark):
-        return Outcome(name, one.what, Result.THROUGH, gap, "" if told_token else str(said.get("read", "")))
-    result = Result.UNTRIED if said["said"] == "untried" else Result.HELD
-    return Outcome(name, one.what, result, why=str(said.get("why", "")))
+    word, text = said
+    told_token = stage.token in text
+    if marked or told_token or (word == "done" and not one.by_mark):
+        return Outcome(name, one.what, Result.THROUGH, gap, text if word == "done" and not told_token else "")
+    return Outcome(name, one.what, Result.UNTRIED if word == "untried" else Result.HELD, why=text)
 
 
-def _said(completed: Completed) -> dict[str, dict[str, Any]]:
-    """What the tries said of themselves, by name; a line that is none of theirs counts as not said."""
+def _said(completed: Completed) -> dict[str, tuple[str, str]]:
+    """What the tries said of themselves, a word and a text by name; a line that is none of theirs is not said."""
     found = {}
     for line in completed.text.splitlines():
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            told = json.loads(line)
-            found[str(told["name"])] = told
+        with contextlib.suppress(ValueError):
+            name, word, text = line.split(" ")
+            found[name] = word, bytes.fromhex(text).decode(errors="replace")
     return found
 
 

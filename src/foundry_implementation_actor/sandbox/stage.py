@@ -9,8 +9,7 @@ import os
 import secrets
 import socket
 import stat
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,27 +17,26 @@ from pathlib import Path
 from foundry_implementation_actor.domain.command import Command, Confinement
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.sandbox.doors import Doors
+from foundry_implementation_actor.sandbox.ground import ground
 from foundry_implementation_actor.sandbox.hand_over import may_switch
 from foundry_implementation_actor.sandbox.inside.run import TRIES, Scene
 from foundry_implementation_actor.sandbox.places import plain_user
 from foundry_implementation_actor.sandbox.port import Network, View
 from foundry_implementation_actor.system.process import Child, Stream
 
-PACKAGES = Path(__file__).resolve().parents[2]
-_PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[1]
 _START_S = 10.0
 _REMOVE_SEGMENT = 0
-_LONGEST = 60
 
 
 @dataclass
 class Stage:
-    """Folders, sockets and a neighbour, as the tries find them. `token` is what nobody inside may read."""
+    """Folders, sockets and perhaps a neighbour, as the tries find them. `token` is what nobody inside may read."""
 
     base: Path
     token: str
     scene: Scene
-    neighbour: Child
+    neighbour: Child | None
     tcp: tuple[socket.socket, ...]
     udp: socket.socket
     before: dict[str, tuple[object, ...]]
@@ -47,7 +45,7 @@ class Stage:
         """What the tries may see and change."""
         return View(
             (self.base / "own",), self.base / "home", self.base / "temporary",
-            hidden=(self.base,), shown=(self.base / "outside", _PACKAGE),
+            hidden=(self.base,), shown=(self.base / "outside", PACKAGE),
             network=Network.CLOSED if doors is None else Network.PROXIED, doors=doors,
         )  # fmt: skip
 
@@ -58,7 +56,7 @@ class Stage:
         names = {Path(path).name.removesuffix(".new") for path in changed} & TRIES.keys()
         own = self.base / "own"
         seen = {
-            "kill-a-neighbour": self.neighbour.read(0.0).stream is not Stream.QUIET,
+            "kill-a-neighbour": self.neighbour is not None and self.neighbour.read(0.0).stream is not Stream.QUIET,
             "make-device": (own / "make-device").is_block_device(),
             **{name: _lends_rights(own / name) for name in ("lend-rights", "lend-rights-at-once")},
             "daemon": _is_held(own / "daemon"),
@@ -72,19 +70,21 @@ class Stage:
 
 
 @contextlib.contextmanager
-def staged(doors: Doors | None) -> Iterator[Stage]:
-    """A stage, gone afterwards with all that was started on it.
+def staged(doors: Doors | None, names: Collection[str]) -> Iterator[Stage]:
+    """A stage for tries of these names, gone afterwards with all that was started on it.
+
+    There is a neighbour when all tries are to be made: no process is started for fewer.
 
     Raises:
         ActorError: UNFIT when a program as plain as `sleep` cannot be run here.
     """
     with ExitStack() as held:
-        base = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="sandbox-check-", dir=_short()))).resolve()
+        base = held.enter_context(ground())
         base.chmod(0o755)
         token, mark = secrets.token_hex(16), secrets.token_hex(8)
         for name in ("outside", "own", "home", "temporary", "hidden"):
             (base / name).mkdir()
-        for name in TRIES:
+        for name in names:
             (base / "outside" / name).write_bytes(b"kept")
         (base / "hidden" / "secret").write_text(token)
         (base / "hidden").chmod(0o755)
@@ -95,21 +95,16 @@ def staged(doors: Doors | None) -> Iterator[Stage]:
         tcp, udp = _internet(held, socket.SOCK_STREAM), _internet(held, socket.SOCK_DGRAM)
         tcp6 = _internet_6(held)
         elsewhere = _elsewhere(held, doors)
-        neighbour = held.enter_context(Child(_sleeper(base, token)))
-        pid = _first_number(neighbour)
+        neighbour = held.enter_context(Child(_sleeper(base, token))) if len(names) == len(TRIES) else None
+        pid, since = _identity(neighbour)
         scene = Scene(
-            str(base / "outside"), str(base / "hidden"), str(base / "own"), _file_of_home(),
-            pid, _since(pid), os.getpid(), _since(os.getpid()), _port(tcp), _port(tcp6), _port(udp), _port(elsewhere),
-            mark, doors.proxy.port if doors else 0, mark,
+            outside=str(base / "outside"), hidden=str(base / "hidden"), own=str(base / "own"), home=_file_of_home(),
+            neighbour=pid, neighbour_since=since, actor=os.getpid(), actor_since=_since(os.getpid()),
+            tcp=_port(tcp), tcp6=_port(tcp6), udp=_port(udp), elsewhere=_port(elsewhere), abstract=mark,
+            proxy=doors.proxy.port if doors else 0, mark=mark,
         )  # fmt: skip
         listening = tuple(one for one in (tcp, tcp6) if one is not None)
         yield Stage(base, token, scene, neighbour, listening, udp, _states(base))
-
-
-def _short() -> str:
-    """Where temporary files go, or a place with a shorter name: that of a socket may have 107 bytes."""
-    usual = tempfile.gettempdir()
-    return usual if len(os.fsencode(os.path.realpath(usual))) <= _LONGEST else "/tmp"  # noqa: S108 - mkdtemp makes it
 
 
 def _sleeper(base: Path, token: str) -> Command:
@@ -119,11 +114,14 @@ def _sleeper(base: Path, token: str) -> Command:
     return replace(command, confinement=Confinement(user=plain_user())) if may_switch() else command
 
 
-def _first_number(child: Child) -> int:
+def _identity(child: Child | None) -> tuple[int, int]:
+    """The number of a process, which it prints first, and when it was started; zeros for none."""
+    if child is None:
+        return 0, 0
     output = child.read(_START_S)
     if output.stream is not Stream.STDOUT:
         raise ActorError(Code.UNFIT, "no program could be run beside the sandbox")
-    return int(output.chunk)
+    return int(output.chunk), _since(int(output.chunk))
 
 
 def _since(process: int) -> int:

@@ -24,13 +24,13 @@ from foundry_implementation_actor.system.journal import Journal
 _SHOWN = 20
 _LARGEST_READ = 1024 * 1024
 _POINTER = b"version https://git-lfs.github.com/spec/v1\n"
-_SETTINGS = re.compile(r"(?:^|/)\.claude/settings(?:\.local)?\.json$")
+_SETTINGS = re.compile(r"(?:^|/)\.claude/settings(?:\.local)?\.json\Z")
 _HELPERS = ("apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper", "statusLine")
 # The paths that say by themselves what they are, all in one pattern: it is put to every path of a large tree.
 _BY_PATH = re.compile(
-    r"(?:^|/)(?:(?P<claude_files>\.claude(?:/|$))|(?P<mcp_servers>\.mcp\.json$)"
-    r"|(?P<git_hooks>\.(?:husky|githooks|git-hooks|hooks)/|\.?lefthook\.ya?ml$|\.pre-commit-config\.ya?ml$|\.huskyrc$)"
-    r"|(?P<rules>\.gitattributes$))"
+    r"(?:^|/)(?:(?P<claude_files>\.claude(?:/|\Z))|(?P<mcp_servers>\.mcp\.json\Z)"
+    r"|(?P<git_hooks>\.(?:husky|githooks|git-hooks|hooks)/|\.?lefthook\.ya?ml\Z|\.pre-commit-config\.ya?ml\Z|\.huskyrc\Z)"
+    r"|(?P<rules>\.gitattributes\Z))"
 )
 
 _BECOMES: Mapping[str, str] = {

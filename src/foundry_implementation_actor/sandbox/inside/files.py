@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from foundry_implementation_actor.sandbox.inside.trying import RefusedError, Scene, UntriedError, attempt, call
+from foundry_implementation_actor.sandbox.inside.calling import call
+from foundry_implementation_actor.sandbox.inside.first import own, write
+from foundry_implementation_actor.sandbox.inside.trying import RefusedError, Scene, UntriedError, attempt
 
 _AT_FDCWD = -100
 
@@ -26,33 +28,10 @@ def _opened(path: str, flags: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _write(path: str, flags: int = os.O_WRONLY) -> None:
-    with _opened(path, flags) as file:
-        os.write(file, b"changed")
-
-
-def _own(scene: Scene, name: str) -> str:
-    path = f"{scene.own}/{name}"
-    Path(path).write_bytes(b"changed")
-    return path
-
-
-@attempt(quick=True)
-def open_to_write(scene: Scene) -> None:
-    """Open a file to write."""
-    _write(scene.victim("open-to-write"))
-
-
 @attempt()
 def append(scene: Scene) -> None:
     """Append to a file."""
-    _write(scene.victim("append"), os.O_WRONLY | os.O_APPEND)
-
-
-@attempt(quick=True)
-def create(scene: Scene) -> None:
-    """Make a new file."""
-    _write(scene.victim("create.new"), os.O_WRONLY | os.O_CREAT)
+    write(scene.victim("append"), os.O_WRONLY | os.O_APPEND)
 
 
 @attempt()
@@ -85,13 +64,7 @@ def allocate(scene: Scene) -> None:
 @attempt()
 def rename_in(scene: Scene) -> None:
     """Move a file of one's own out of its place."""
-    Path(_own(scene, "rename-in")).rename(scene.victim("rename-in.new"))
-
-
-@attempt(quick=True)
-def rename_over(scene: Scene) -> None:
-    """Move a file of one's own over another."""
-    Path(_own(scene, "rename-over")).rename(scene.victim("rename-over"))
+    Path(own(scene, "rename-in")).rename(scene.victim("rename-in.new"))
 
 
 @attempt()
@@ -110,33 +83,26 @@ def rename_beside(scene: Scene) -> None:
 def hard_link(scene: Scene) -> None:
     """Give a file outside a second name, and write to that."""
     os.link(scene.victim("hard-link"), f"{scene.own}/hard-link")
-    _write(f"{scene.own}/hard-link")
+    write(f"{scene.own}/hard-link")
 
 
 @attempt()
 def hard_link_in(scene: Scene) -> None:
     """Give a file of one's own a second name outside."""
-    os.link(_own(scene, "hard-link-in"), scene.victim("hard-link-in.new"))
-
-
-@attempt(quick=True)
-def link_through(scene: Scene) -> None:
-    """Write through a symbolic link of one's own."""
-    Path(f"{scene.own}/link-through").symlink_to(scene.victim("link-through"))
-    _write(f"{scene.own}/link-through")
+    os.link(own(scene, "hard-link-in"), scene.victim("hard-link-in.new"))
 
 
 @attempt()
 def link_folder(scene: Scene) -> None:
     """Make a file in a folder that a link of one's own leads to."""
     Path(f"{scene.own}/link-folder").symlink_to(scene.outside)
-    _write(f"{scene.own}/link-folder/link-folder.new", os.O_WRONLY | os.O_CREAT)
+    write(f"{scene.own}/link-folder/link-folder.new", os.O_WRONLY | os.O_CREAT)
 
 
 @attempt()
 def dots(scene: Scene) -> None:
     """Write by a path that climbs out of one's own place."""
-    _write(f"{scene.own}/../outside/dots")
+    write(f"{scene.own}/../outside/dots")
 
 
 @attempt()
@@ -168,38 +134,38 @@ def map_then_protect(scene: Scene) -> None:
 def reopen_by_descriptor(scene: Scene) -> None:
     """Open a descriptor that reads once more, to write, by /proc/self/fd."""
     with _opened(scene.victim("reopen-by-descriptor"), os.O_RDONLY) as file:
-        _write(f"/proc/self/fd/{file}")
+        write(f"/proc/self/fd/{file}")
 
 
 @attempt()
 def reopen_by_path_only(scene: Scene) -> None:
     """Open a descriptor that only names a file, to write, by /proc/self/fd."""
     with _opened(scene.victim("reopen-by-path-only"), os.O_PATH) as file:
-        _write(f"/proc/self/fd/{file}")
+        write(f"/proc/self/fd/{file}")
 
 
 @attempt()
 def by_own_root(scene: Scene) -> None:
     """Write by /proc/self/root."""
-    _write(f"/proc/self/root{scene.victim('by-own-root')}")
+    write(f"/proc/self/root{scene.victim('by-own-root')}")
 
 
 @attempt()
 def by_root_of_the_first(scene: Scene) -> None:
     """Write by the root of process 1."""
-    _write(f"/proc/1/root{scene.victim('by-root-of-the-first')}")
+    write(f"/proc/1/root{scene.victim('by-root-of-the-first')}")
 
 
 @attempt()
 def by_root_of_a_neighbour(scene: Scene) -> None:
     """Write by the root of another process of this user."""
-    _write(f"/proc/{scene.neighbour}/root{scene.victim('by-root-of-a-neighbour')}")
+    write(f"/proc/{scene.neighbour}/root{scene.victim('by-root-of-a-neighbour')}")
 
 
 @attempt()
 def by_folder_of_a_neighbour(scene: Scene) -> None:
     """Write by the working directory of another process of this user."""
-    _write(f"/proc/{scene.neighbour}/cwd/outside/by-folder-of-a-neighbour")
+    write(f"/proc/{scene.neighbour}/cwd/outside/by-folder-of-a-neighbour")
 
 
 @attempt()
@@ -263,7 +229,7 @@ def make_device(scene: Scene) -> None:
 def copy_range(scene: Scene) -> None:
     """Copy bytes into a file by descriptors alone."""
     with (
-        _opened(_own(scene, "copy-range"), os.O_RDONLY) as source,
+        _opened(own(scene, "copy-range"), os.O_RDONLY) as source,
         _opened(scene.victim("copy-range"), os.O_RDONLY) as target,
     ):
         os.copy_file_range(source, target, 4, 0, 0)

@@ -9,7 +9,9 @@ import resource
 import signal
 from pathlib import Path
 
-from foundry_implementation_actor.sandbox.inside.trying import RefusedError, Scene, attempt, call, seen
+from foundry_implementation_actor.sandbox.inside.calling import call
+from foundry_implementation_actor.sandbox.inside.first import actor, some, status
+from foundry_implementation_actor.sandbox.inside.trying import RefusedError, Scene, attempt, seen
 
 _ATTACH, _SEIZE = 16, 0x4206
 _READ_SEARCH = 1 << 2
@@ -19,30 +21,13 @@ def _neighbour(scene: Scene) -> int:
     return seen(scene.neighbour, scene.neighbour_since)
 
 
-def _actor(scene: Scene) -> int:
-    return seen(scene.actor, scene.actor_since)
-
-
-def _status(name: str) -> str:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(f"{name}:"):
-            return line.split(":", 1)[1].strip()
-    raise RefusedError(f"nothing is said of {name}")
-
-
-@attempt(quick=True)
+@attempt("signals")
 def kill_a_neighbour(scene: Scene) -> None:
     """Kill another process of this user."""
     os.kill(_neighbour(scene), signal.SIGKILL)
 
 
-@attempt()
-def signal_the_actor(scene: Scene) -> None:
-    """Signal the actor, harmlessly."""
-    os.kill(_actor(scene), 0)
-
-
-@attempt()
+@attempt("signals")
 def signal_by_descriptor(scene: Scene) -> None:
     """Take hold of another process of this user by a descriptor, and signal it."""
     handle = call("pidfd_open", _neighbour(scene), 0)
@@ -71,7 +56,7 @@ def trace_a_neighbour(scene: Scene) -> None:
 @attempt()
 def attach_to_the_actor(scene: Scene) -> None:
     """Trace the actor."""
-    call("ptrace", _SEIZE, _actor(scene), 0, 0)
+    call("ptrace", _SEIZE, actor(scene), 0, 0)
 
 
 def _foreign(name: str, process: int) -> None:
@@ -102,16 +87,10 @@ def open_memory(scene: Scene) -> None:
     os.close(os.open(f"/proc/{_neighbour(scene)}/mem", os.O_RDWR))
 
 
-@attempt(quick=True)
+@attempt()
 def environment_of_a_neighbour(scene: Scene) -> str:
     """Read the environment of another process of this user."""
     return Path(f"/proc/{_neighbour(scene)}/environ").read_bytes().decode(errors="replace")
-
-
-@attempt()
-def environment_of_the_actor(scene: Scene) -> str:
-    """Read the environment of the actor."""
-    return _some(Path(f"/proc/{_actor(scene)}/environ").read_bytes())
 
 
 @attempt(by_mark=True)
@@ -126,19 +105,13 @@ def environment_of_anybody(_: Scene) -> str:
         found += said if said not in {own, b""} else b""
     if not found:
         raise RefusedError("none can be read but that of this process and its own")
-    return _some(found)
-
-
-def _some(content: bytes) -> str:
-    if not content:
-        raise RefusedError("it reads as empty")
-    return content.decode(errors="replace")
+    return some(found)
 
 
 @attempt("processes-seen")
 def arguments_of_a_neighbour(scene: Scene) -> str:
     """Read the arguments of another process of this user."""
-    return _some(Path(f"/proc/{_neighbour(scene)}/cmdline").read_bytes())
+    return some(Path(f"/proc/{_neighbour(scene)}/cmdline").read_bytes())
 
 
 @attempt("limits")
@@ -153,28 +126,12 @@ def priority_of_a_neighbour(scene: Scene) -> None:
     os.setpriority(os.PRIO_PROCESS, _neighbour(scene), 19)
 
 
-@attempt(quick=True)
-def capabilities(_: Scene) -> str:
-    """Have a capability besides that to read."""
-    held = int(_status("CapEff"), 16) & ~_READ_SEARCH
-    if not held:
-        raise RefusedError("there is none")
-    return f"{held:x}"
-
-
 @attempt("reads-as-root")
 def capability_to_read(_: Scene) -> str:
     """Have the capability to read every file."""
-    if not int(_status("CapEff"), 16) & _READ_SEARCH:
+    if not int(status("CapEff"), 16) & _READ_SEARCH:
         raise RefusedError("it is not there")
     return "it is there"
-
-
-@attempt(quick=True)
-def new_privileges(_: Scene) -> None:
-    """Gain rights by starting a program that gives some."""
-    if _status("NoNewPrivs") == "1":
-        raise RefusedError("no start gives new ones")
 
 
 @attempt("stays-root")

@@ -9,17 +9,12 @@ import os
 import signal
 from pathlib import Path
 
-from foundry_implementation_actor.sandbox.inside.trying import RefusedError, Scene, UntriedError, attempt, call
+from foundry_implementation_actor.sandbox.inside.calling import call
+from foundry_implementation_actor.sandbox.inside.first import open_to_append
+from foundry_implementation_actor.sandbox.inside.trying import RefusedError, Scene, UntriedError, attempt
 
 _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 32, 4096, 16384, 1 << 18
 _NEW_USER, _NEW_MOUNTS = 0x10000000, 0x00020000
-
-
-def _append(path: str) -> None:
-    """Open to append only: in case that it can be, nothing is written."""
-    if not Path(path).exists():
-        raise UntriedError(f"there is no {path} here")
-    os.close(os.open(path, os.O_WRONLY | os.O_APPEND))
 
 
 def _in_a_child(work: object) -> None:
@@ -115,7 +110,7 @@ def pivot(scene: Scene) -> None:
     call("pivot_root", scene.own.encode(), scene.own.encode())
 
 
-@attempt(quick=True)
+@attempt()
 def user_namespace(_: Scene) -> None:
     """Have every capability in a user namespace of one's own, and mount there."""
     _in_a_child(lambda: call("unshare", _NEW_USER | _NEW_MOUNTS))
@@ -138,34 +133,28 @@ def join_first_namespace(_: Scene) -> None:
     _in_a_child(lambda: call("setns", os.open("/proc/1/ns/mnt", os.O_RDONLY), 0))
 
 
-@attempt(quick=True)
-def core_pattern(_: Scene) -> None:
-    """Set the program that the kernel starts on a crash."""
-    _append("/proc/sys/kernel/core_pattern")
-
-
 @attempt()
 def kernel_setting(_: Scene) -> None:
     """Set how memory is given out on the host."""
-    _append("/proc/sys/vm/overcommit_memory")
+    open_to_append("/proc/sys/vm/overcommit_memory")
 
 
 @attempt()
 def system_request(_: Scene) -> None:
     """Restart the host by its emergency key."""
-    _append("/proc/sysrq-trigger")
+    open_to_append("/proc/sysrq-trigger")
 
 
 @attempt()
 def binary_formats(_: Scene) -> None:
     """Have the kernel start a program for a kind of file."""
-    _append("/proc/sys/fs/binfmt_misc/register")
+    open_to_append("/proc/sys/fs/binfmt_misc/register")
 
 
 @attempt()
 def device_events(_: Scene) -> None:
     """Make the kernel tell of a device that has not changed."""
-    _append("/sys/class/mem/null/uevent")
+    open_to_append("/sys/class/mem/null/uevent")
 
 
 @attempt()
@@ -193,7 +182,7 @@ def leave_control_group(_: Scene) -> None:
     """Move to another control group of the host."""
     found = sorted(Path("/sys/fs/cgroup").glob("*/cgroup.procs")) or [Path("/sys/fs/cgroup/cgroup.procs")]
     for group in found:
-        _append(str(group))
+        open_to_append(str(group))
 
 
 @attempt()
@@ -206,7 +195,7 @@ def be_spared(_: Scene) -> None:
 @attempt()
 def kernel_log(_: Scene) -> None:
     """Write to the kernel's log."""
-    _append("/dev/kmsg")
+    open_to_append("/dev/kmsg")
 
 
 @attempt()

@@ -6,18 +6,12 @@ import os
 import socket
 from pathlib import Path
 
+from foundry_implementation_actor.sandbox.inside.first import PATIENCE_S
 from foundry_implementation_actor.sandbox.inside.trying import RefusedError, Scene, UntriedError, attempt
 
-_PATIENCE_S = 0.3
 _FAST_OPEN = 0x20000000
 _MULTIPATH = 262
 _SECRETS = ("/etc/shadow", "/etc/gshadow", "/etc/ssh/ssh_host_ed25519_key", "/etc/ssh/ssh_host_rsa_key")
-
-
-@attempt(quick=True)
-def read_state(scene: Scene) -> str:
-    """Read a file of a hidden place."""
-    return Path(f"{scene.hidden}/secret").read_text()
 
 
 @attempt()
@@ -108,7 +102,7 @@ def socket_outside(scene: Scene) -> None:
     _connect_local(f"{scene.outside}/socket")
 
 
-@attempt()
+@attempt("nameless-sockets")
 def nameless_socket(scene: Scene) -> None:
     """Connect to a daemon's socket without a place in the file system."""
     _connect_local(f"\0{scene.abstract}")
@@ -116,23 +110,17 @@ def nameless_socket(scene: Scene) -> None:
 
 def _connect_local(address: str) -> None:
     with socket.socket(socket.AF_UNIX) as one:
-        one.settimeout(_PATIENCE_S)
+        one.settimeout(PATIENCE_S)
         one.connect(address)
 
 
 def _connect(family: int, address: tuple[str, int], protocol: int = 0) -> None:
     with socket.socket(family, socket.SOCK_STREAM, protocol) as one:
-        one.settimeout(_PATIENCE_S)
+        one.settimeout(PATIENCE_S)
         one.connect(address)
 
 
-@attempt(quick=True)
-def connect(scene: Scene) -> None:
-    """Connect to a server on the host."""
-    _connect(socket.AF_INET, ("127.0.0.1", scene.tcp))
-
-
-@attempt()
+@attempt("network-open")
 def connect_6(scene: Scene) -> None:
     """Connect to a server on the host by IPv6."""
     if not scene.tcp6:
@@ -150,7 +138,7 @@ def connect_many_paths(scene: Scene) -> None:
 def connect_fast(scene: Scene) -> None:
     """Send to a server on the host with the first packet, without connecting."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as one:
-        one.settimeout(_PATIENCE_S)
+        one.settimeout(PATIENCE_S)
         one.sendto(b"x", _FAST_OPEN, ("127.0.0.1", scene.tcp))
 
 
@@ -160,16 +148,6 @@ def same_port_elsewhere(scene: Scene) -> None:
     if not scene.elsewhere:
         raise UntriedError("there is no way out")
     _connect(socket.AF_INET, ("127.0.0.3", scene.elsewhere))
-
-
-@attempt(quick=True)
-def datagram(scene: Scene) -> None:
-    """Send a datagram to the host."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        one.connect(("127.0.0.1", scene.udp))
-        one.send(b"x")
-        one.settimeout(_PATIENCE_S)
-        one.recv(1)
 
 
 @attempt()
@@ -182,7 +160,7 @@ def raw_packets(_: Scene) -> None:
 def echo_request(scene: Scene) -> None:
     """Send an echo request to the host."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP) as one:
-        one.settimeout(_PATIENCE_S)
+        one.settimeout(PATIENCE_S)
         one.sendto(b"\x08\x00" + bytes(6) + scene.mark.encode(), ("127.0.0.1", 0))
         one.recv(64)
 
@@ -199,13 +177,7 @@ def virtual_machine(_: Scene) -> None:
     socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM).close()
 
 
-@attempt()
-def kernel_messages(_: Scene) -> None:
-    """Ask the kernel for the sockets of everybody."""
-    socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4).close()
-
-
-@attempt()
+@attempt("network-open")
 def listen_on_the_host(_: Scene) -> None:
     """Listen where others of the host connect to."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as one:

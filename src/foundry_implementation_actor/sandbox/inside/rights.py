@@ -9,14 +9,6 @@ from foundry_implementation_actor.sandbox.inside.trying import Scene, attempt
 
 
 @attempt(by_mark=True)
-def lend_rights(scene: Scene) -> None:
-    """Make a program that whoever starts it runs with its owner's rights."""
-    own = Path(scene.own) / "lend-rights"
-    own.write_bytes(b"")
-    own.chmod(0o4755)
-
-
-@attempt(by_mark=True)
 def lend_rights_at_once(scene: Scene) -> None:
     """Make such a program in one go."""
     os.close(os.open(f"{scene.own}/lend-rights-at-once", os.O_WRONLY | os.O_CREAT, 0o4755))
