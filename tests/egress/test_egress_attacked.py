@@ -1,4 +1,4 @@
-"""A flood takes nothing that the actor needs, and a list of hosts that cannot be read is not repeated."""
+"""What a session or an operator's slip got out of the proxy once: descriptors, and logins."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import contextlib
 import pytest
 
 from foundry_implementation_actor.egress.allowed import Allowed
+from foundry_implementation_actor.egress.http import RefusedError, read_request
+from foundry_implementation_actor.egress.model import Model, ModelDoor
 from foundry_implementation_actor.egress.proxy import Limits
 from support.egress import Way
 
@@ -20,7 +22,37 @@ def test_a_flood_of_connections_is_dropped_without_a_word() -> None:
 
 @pytest.mark.parametrize("item", ["user:password@host", "https://user:password@host/", "x" * 60_000, "a/" * 30_000])
 def test_a_list_of_hosts_that_cannot_be_read_shows_no_login_and_no_flood(item: str) -> None:
-    with pytest.raises(ValueError, match="^holds ") as raised:
+    with pytest.raises(ValueError, match=r"^holds ") as raised:
         Allowed.read(item)
     assert "password" not in str(raised.value)
     assert len(str(raised.value)) < 300
+
+
+DOOR = ModelDoor(Model("https://gateway.example/model", "ANTHROPIC_API_KEY", "the-real-login"))
+
+
+def to_the_model(line: str) -> bytes:
+    """The head that goes out for a request with the word of the run."""
+    lines = (line.encode(), f"X-Api-Key: {DOOR.token}".encode())
+    return DOOR.logged_in(read_request(lines, DOOR.model.target)).head()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/../echo", "/v1/..", "/%2e%2E/echo", "/v1/.%2e%2fecho", "/..\\echo", "/a/..;/echo", "/./x", "/..?a", "/..#a"],
+)
+def test_no_path_leads_the_login_out_of_the_address_of_the_model(path: str) -> None:
+    with pytest.raises(RefusedError, match=r"takes no `\.`"):
+        to_the_model(f"POST {path} HTTP/1.1")
+
+
+def test_no_service_is_asked_to_repeat_the_login() -> None:
+    with pytest.raises(RefusedError, match="TRACE"):
+        to_the_model("TRACE /v1/messages HTTP/1.1")
+
+
+@pytest.mark.parametrize("path", ["/v1/messages?a=/../b", "/v1/files/a..b/...", "/.well-known/x", "/"])
+def test_every_other_path_is_asked_for_as_it_is(path: str) -> None:
+    head = to_the_model(f"POST {path} HTTP/1.1")
+    assert head.startswith(f"POST /model{path} HTTP/1.1\r\nHost: gateway.example\r\n".encode())
+    assert b"\r\nX-Api-Key: the-real-login\r\n" in head

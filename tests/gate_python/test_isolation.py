@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -254,7 +255,46 @@ def test_where_namespaces_are_refused_the_candidate_is_placed_and_the_verdict_sa
     assert state(house.root / SERVICE) == before
     verdict = house.judge("own-test", before[0])
     assert "not isolated (no namespaces)" in verdict.evidence
+    assert "Landlock held what ran" in verdict.evidence
     assert state(house.root / SERVICE) == before
+
+
+@pytest.fixture
+def in_place(house: PythonHouse) -> Placement:
+    """A placement whose commands Landlock holds, as on a host without namespaces."""
+    return Placement(house.app, {SERVICE: BODY}, "not isolated: for this test", tests=[SERVICE_TEST], holds=True)
+
+
+def test_what_is_held_in_place_changes_nothing_but_its_own_folder(house: PythonHouse, in_place: Placement) -> None:
+    paths = f"{SERVICE} {SERVICE_TEST} src/new.py pyproject.toml .foundry/journal/*.json {Path.home()}/x /etc/x /tmp/x"
+    line = f"for p in {paths}; do (echo x >>$p) 2>/dev/null && echo $p; done; rm -rf .foundry {SERVICE} 2>/dev/null"
+    before = state(house.root / SERVICE)
+    completed = in_place(shell(house, f"{line}; echo x >$HOME/x; echo x >$TMPDIR/y; cat $HOME/x {SERVICE}"))
+    assert (completed.text, completed.ended, completed.code) == ("x\n" + BODY.decode(), Ended.EXIT, 0)
+    assert state(house.root / SERVICE) == before
+
+
+def test_what_is_held_in_place_reaches_no_network_unless_the_app_asks_for_it(
+    house: PythonHouse, in_place: Placement
+) -> None:
+    text = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1]))); print('reached')"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        words = (sys.executable, "-I", "-c", text, str(server.getsockname()[1]))
+        command = Command(words, house.root, {"PATH": os.defpath}, 20.0)
+        opened = Placement(replace(house.app, network=True), {SERVICE: BODY}, "", holds=True)
+        assert [in_place(command).text, opened(command).text] == ["", "reached\n"]
+
+
+def test_what_is_held_in_place_sees_no_home_and_reads_what_only_the_apps_owner_may(
+    house: PythonHouse, in_place: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "somebody"
+    home.mkdir()
+    (home / "key").write_text("a secret\n")
+    monkeypatch.setenv("HOME", str(home))
+    (house.root / "own").write_text("mine\n")
+    (house.root / "own").chmod(0o600)
+    assert in_place(shell(house, f"cat own {home}/key 2>/dev/null; true")).text == "mine\n"
 
 
 def test_placement_puts_the_original_back_whatever_the_command_did_to_the_file(house: PythonHouse) -> None:

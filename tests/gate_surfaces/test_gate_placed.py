@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from foundry_implementation_actor.domain.app import App, Run
 from foundry_implementation_actor.domain.unit import Candidate, Target
@@ -23,22 +26,24 @@ CART, CART_TEST = Target("shop", "Cart"), Target("shop", "TestCart")
 
 
 @contextlib.contextmanager
-def placed(app: App, candidates: Sequence[Candidate]) -> Iterator[Run]:
+def placed(app: App, candidates: Sequence[Candidate], *, holds: bool = False) -> Iterator[Run]:
     files = {candidate.place.path: candidate.content for candidate in candidates}
-    yield Placement(app, files, "not isolated (as this test says)")
+    yield Placement(app, files, "not isolated (as this test says)", holds=holds)
 
 
-def land(root: Path, target: Target, content: str) -> dict[str, Any]:
-    return answer(Gate(House.open(root), isolated=placed).implement(Ask(target, Whole(content.encode()))))
+def land(root: Path, target: Target, content: str, *, holds: bool = False) -> dict[str, Any]:
+    gate = Gate(House.open(root), isolated=partial(placed, holds=holds))
+    return answer(gate.implement(Ask(target, Whole(content.encode()))))
 
 
-def test_a_fake_is_refused_and_the_original_is_back_as_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize("holds", [False, True], ids=["unheld", "held"])
+def test_a_fake_is_refused_and_the_original_is_back_as_it_was(tmp_path: Path, *, holds: bool) -> None:
     root = python_app(tmp_path / "app")
-    assert land(root, CART_TEST, TEST)["ok"]
+    assert land(root, CART_TEST, TEST, holds=holds)["ok"]
     before = facts(root / SCAFFOLD)
-    assert land(root, CART, FAKE)["ok"] is False
+    assert land(root, CART, FAKE, holds=holds)["ok"] is False
     assert facts(root / SCAFFOLD) == before
-    landed = land(root, CART, HONEST)
+    landed = land(root, CART, HONEST, holds=holds)
     assert landed["ok"]
     assert "not isolated" in landed["verified"] + str(landed["notes"])
     assert left_over(root) == []

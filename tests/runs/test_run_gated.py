@@ -17,6 +17,7 @@ import pytest
 from papeete_actor_synchronous_messaging.actor import Refusal
 
 from foundry_implementation_actor.domain.error import ActorError, SettingsError
+from foundry_implementation_actor.gate import isolate
 from foundry_implementation_actor.sandbox.choose import why_not
 from support.apps import FAKE, HONEST, OWN_TEST, SCAFFOLD, TEST
 from support.place import Landed, Place, Step, shell, task, write
@@ -33,9 +34,10 @@ def gate(tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 MADE = [gate("make", kind=kind, plugin="shop", name=name) for kind, name in (("plugin", ""), ("service", "Cart"))]
+MADE_TEST = gate("make", kind="test", plugin="shop", name="Cart")
 LANDED = [
     *MADE,
-    gate("make", kind="test", plugin="shop", name="Cart"),
+    MADE_TEST,
     gate("implement", plugin="shop", **{"class": "TestCart"}, content=TEST),
     gate("implement", **CART, content=FAKE),
     gate("implement", **CART, content=HONEST),
@@ -132,6 +134,33 @@ def test_in_a_sandbox_the_gate_is_reached_and_the_tree_cannot_be_written(tmp_pat
         assert "Error: [Errno" in place.told
         for name in ("backend/x", "backend/price.py", ".git/x", "CLAUDE.md", "../gate/x"):
             assert f"cannot create {name}: " in place.told
+
+
+SPYING = """
+
+    def test_it_reads_nothing_of_the_actor(self) -> None:
+        for place in os.environ["PLACES"].split(":"):
+            with pytest.raises(OSError):
+                open(place + "/secret").close()
+"""
+
+
+@pytest.mark.parametrize("refused", ["", "no namespaces"], ids=["bubblewrap", "in place"])
+def test_what_is_judged_sees_no_place_of_the_actors_that_its_repository_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    monkeypatch.setattr(isolate, "isolation_refusal", lambda: refused)
+    places = [tmp_path / name for name in ("state", "artifacts", "docker")]
+    for place in places:
+        place.mkdir()
+        (place / "secret").write_text("a secret")
+    said = f"environment: {{PLACES: '{':'.join(map(str, places))}', PATH: '{places[2]}:/usr/bin:/bin'}}\n"
+    settings = {"RUN_ARTIFACTS": str(places[1]), "DOCKER_CONFIG": str(places[2])}
+    test = f"import os\n\nimport pytest\n{TEST}{SPYING}"
+    steps = [*MADE, MADE_TEST, gate("implement", plugin="shop", **{"class": "TestCart"}, content=test)]
+    with place_of(tmp_path, {**APP, "backend/gate.yaml": said}, **settings) as place:
+        landed = place.landed(*steps, gate("implement", **CART, content=HONEST))
+    assert "Gate: 2 landed, 0 refused" in landed.message
 
 
 def test_what_was_done_behind_the_gates_back_refuses_all_of_it_and_is_named(place: Place) -> None:

@@ -1,8 +1,9 @@
-"""What got past a limit once: numbers without end, processes that nobody collects, memory in files."""
+"""What got past a limit once: endless numbers, processes that nobody collects, memory in files, many files."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -67,3 +68,11 @@ def test_a_result_with_absurd_numbers_is_recorded(stage: Stage, said: dict[str, 
     assert (end.cause, end.text, end.cost_usd) == (Cause.FINISHED, "done", 0)
     [recorded] = [record for record in stage.records if record["event"] == "result"]
     assert max(recorded["input_tokens"], recorded["output_tokens"], end.turns) <= 2 * 10**9 + 1
+
+
+def test_so_many_files_that_looking_takes_long_hide_no_large_one(stage: Stage) -> None:
+    for number in range(60_000):
+        os.close(os.open(stage.tree / str(number), os.O_CREAT | os.O_WRONLY))
+    line = "sleep 2.5; head -c 400000000 /dev/zero > large; sleep 600"
+    end = stage.play({"shell": line}, budget=replace(BUDGET, disk_bytes=200_000_000, clock_s=6))
+    assert end.cause is Cause.DISK

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from foundry_implementation_actor.actor.holding import own_places
 from foundry_implementation_actor.actor.settings import Settings
 from foundry_implementation_actor.domain.capability import Capability
 from foundry_implementation_actor.domain.error import ActorError, Code, SettingsError
@@ -44,7 +45,8 @@ def make_pen(settings: Settings, capability: Capability) -> MakePen | None:
     def make(tree: Path, folder: Path, journal: Journal) -> Pen:
         from foundry_implementation_actor.mcp_server.only_pen import OnlyPen, PenRule  # noqa: PLC0415 - optional
 
-        rule = PenRule(root, partial(barred, capability), settings.path, settings.session_hosts.is_open, version())
+        network, hidden = settings.session_hosts.is_open, own_places(settings)
+        rule = PenRule(root, partial(barred, capability), settings.path, network, version(), hidden)
         return OnlyPen(rule, tree, folder, journal)
 
     return make
@@ -56,14 +58,16 @@ def gate_lacks(settings: Settings, capability: Capability) -> Iterator[ActorErro
         return
     try:
         # Optional: an actor whose sessions write freely does without the extra.
-        from foundry_implementation_actor.gate.isolate import isolation_refusal  # noqa: PLC0415
+        from foundry_implementation_actor.gate.isolate import held_refusal  # noqa: PLC0415
         from foundry_implementation_actor.mcp_server import only_pen  # noqa: F401, PLC0415
     except ImportError as error:
         said = f"the gate is to be the only pen, and its extra is not installed ({error.name})"
         yield ActorError(Code.UNFIT, said, hint=install("gate"))
         return
-    refusal = isolation_refusal()
+    refusal = held_refusal()
     if refusal and settings.sandbox != "none":
-        said = f"the gate would run what sessions hand in without any isolation ({refusal})"
-        hint = "install bubblewrap and allow user namespaces, or accept it with SANDBOX=none"
+        said = f"the gate would run what sessions hand in with nothing to hold it ({refusal})"
+        hint = (
+            "install bubblewrap and allow user namespaces, use a kernel with Landlock, or accept it with SANDBOX=none"
+        )
         yield ActorError(Code.UNFIT, said, hint=hint)

@@ -19,9 +19,14 @@ def enclosure(settings: Settings) -> Enclosure:
         ActorError: UNFIT when no sandbox that the settings allow works here.
         SettingsError: the site's proxy is no address.
     """
-    hidden = (settings.state, settings.artifacts, *((Path(settings.docker_config),) if settings.docker_config else ()))
     upstream = Upstream.read(settings.passed_on)
-    return Enclosure(choose(settings.sandbox), settings.session_hosts, upstream, _model(settings), hidden)
+    return Enclosure(choose(settings.sandbox), settings.session_hosts, upstream, _model(settings), own_places(settings))
+
+
+def own_places(settings: Settings) -> tuple[Path, ...]:
+    """What belongs to the actor alone, and no code of a repository is to see."""
+    logins = (Path(settings.docker_config),) if settings.docker_config else ()
+    return (settings.state, settings.artifacts, *logins)
 
 
 def session_network(settings: Settings) -> dict[str, str]:

@@ -37,6 +37,8 @@ class App:
     `interpreter` is an argv prefix (`("…/python",)`, `("php",)`). `analyser` and `runner` are argvs
     of the app's own tools, empty when it has none. `construct` is the argv that builds a class in
     the app's container, empty when there is none. `environment` is whole. Times are in seconds.
+    `hidden` are places of the gate's caller that judged code is not to see, besides users' homes. With `shown`, these
+    alone are seen there besides the root and the gate's own interpreter: what the app names or links to is not.
     """
 
     root: Path
@@ -52,3 +54,5 @@ class App:
     test_timeout_s: float = 60.0
     network: bool = False
     imports: tuple[str, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    shown: tuple[Path, ...] | None = None

@@ -8,6 +8,7 @@ puts the login in its place.
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,8 @@ ADDRESS = "https://api.anthropic.com"
 """Where the model is unless the operator says otherwise."""
 
 _PORTS = {"http": 80, "https": 443}
+# A step up, by any of the signs that servers take for a slash or a dot.
+_CLIMBS = re.compile(rb"(?:/|\\|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\;]|%2f|%5c|\Z)", re.IGNORECASE)
 _SCHEMES = {b"authorization": b"Bearer ", b"x-api-key": b""}
 
 
@@ -58,8 +61,13 @@ class ModelDoor:
         """The session's request as the service gets it: the word of this run exchanged for the login.
 
         Raises:
-            RefusedError: 401 when it does not bear the word.
+            RefusedError: 401 when it does not bear the word, 405 when its answer would repeat the login, 400 when
+                its path may lead out of the address's.
         """
+        if request.method == b"TRACE":
+            raise RefusedError(405, "a service would answer TRACE with the login")
+        if _CLIMBS.search(re.split(rb"[?#]", request.path, maxsplit=1)[0]):
+            raise RefusedError(400, "the path to the model takes no `.` or `..`")
         headers = tuple(self._exchanged(request.headers))
         if headers == request.headers:
             raise RefusedError(401, "this is the way to the model for one session, and that request is not of it")

@@ -128,10 +128,14 @@ def call_filter(app: App) -> bytes:
 
 
 def hidden(app: App) -> list[str]:
-    """The folders of the host that a command sees empty, and may write to. Homes hold keys and tokens."""
+    """The folders of the host that a command sees empty, and may write to. Homes hold keys and tokens.
+
+    A folder that lies in the app is none: that is seen whole.
+    """
     # With the network, what is needed to resolve names is too, and lies where sockets of daemons do.
     first = places.TEMPORARY if app.network else (*places.TEMPORARY, places.SOCKETS)
-    folders = [*filter(os.path.isdir, first), *_homes(app.root)]
+    apart = [place for place in _callers(app) if Path(place).is_dir() and not Path(place).is_relative_to(app.root)]
+    folders = list(dict.fromkeys([*filter(os.path.isdir, first), *_homes(app.root), *apart]))
     return [folder for folder in folders if not _is_below(folder, folders)]
 
 
@@ -143,7 +147,8 @@ def closed(app: App, seen_to: Iterable[str]) -> list[str]:
         seen_to: folders of which it is settled already what is seen.
     """
     settled = [*seen_to, str(app.root)]
-    found = [*places.secret_places(), *places.daemon_sockets()]
+    files = [place for place in _callers(app) if Path(place).is_file()]
+    found = dict.fromkeys([*places.secret_places(), *places.daemon_sockets(), *files])
     apart = [place for place in found if place not in settled and not _is_below(place, settled)]
     return [place for place in apart if not any(one.startswith(f"{place}/") for one in settled)]
 
@@ -152,15 +157,23 @@ def needed(app: App, command: Command) -> list[str]:
     """The folders below a hidden one that a command needs all the same; outermost first."""
     below = tuple(f"{place}/" for place in hidden(app))
     wanted = {str(app.root), str(Path(__file__).parents[1]), sys.prefix, sys.base_prefix}
-    wanted |= _of_programs(app, command) | _linked_to(app)
-    for value in command.env.values():
-        wanted.update(word for word in value.split(os.pathsep) if word.startswith(below))
+    if app.shown is None:
+        wanted |= _of_programs(app, command) | _linked_to(app)
+        for value in command.env.values():
+            wanted.update(word for word in value.split(os.pathsep) if word.startswith(below))
+    else:
+        wanted.update(map(str, app.shown))
     wanted |= set(map(os.path.realpath, wanted))
     homes = _homes(app.root)
     kept = sorted(folder for folder in wanted if folder.startswith(below) and Path(folder).exists())
     kept = [folder for folder in kept if not any(Path(home).is_relative_to(folder) for home in homes)]
     # Nothing can be bound over a link; one that is seen already leads to what is bound at its real place.
     return [folder for folder in kept if os.path.realpath(folder) == folder or not _is_below(folder, kept)]
+
+
+def _callers(app: App) -> list[str]:
+    """The places of the gate's caller, named through no link."""
+    return [os.path.realpath(place) for place in app.hidden]
 
 
 def _is_below(folder: str, others: Iterable[str]) -> bool:

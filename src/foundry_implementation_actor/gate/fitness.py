@@ -16,7 +16,7 @@ from foundry_implementation_actor.domain.error import ActorError
 from foundry_implementation_actor.domain.package import install
 from foundry_implementation_actor.gate.app import signs
 from foundry_implementation_actor.gate.house import House
-from foundry_implementation_actor.gate.isolate import isolation_refusal
+from foundry_implementation_actor.gate.isolate import held_refusal, isolation_refusal
 from foundry_implementation_actor.gate.settings import FILE, PYTHON
 from foundry_implementation_actor.gate.state import FOLDER
 from foundry_implementation_actor.languages.python_place import TY
@@ -171,7 +171,8 @@ def _isolation() -> Finding:
     refusal = isolation_refusal()
     if not refusal:
         return Finding("isolation", State.OK, "bubblewrap, tried out")
-    seen = f"not here ({refusal}): a body stands at its live path while it is judged, and is taken away again"
+    held = "what runs can change nothing" if not held_refusal() else "nothing holds what runs"
+    seen = f"not here ({refusal}): a body stands at its live path while it is judged, and is taken away again; {held}"
     return Finding("isolation", State.WARNING, seen, "apt-get install bubblewrap, and allow user namespaces")
 
 

@@ -1,4 +1,4 @@
-"""Where a candidate is judged: in a private view of the host, or, where that is refused, placed for a moment."""
+"""Where a candidate is judged: in a private view of the host, or, where that is refused, placed and held meanwhile."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from foundry_implementation_actor.domain.app import App, Run
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.unit import Candidate
 from foundry_implementation_actor.gate import bubblewrap
+from foundry_implementation_actor.gate.held import holding_refusal
 from foundry_implementation_actor.gate.placement import Placement
 from foundry_implementation_actor.system.process import Stop
 
@@ -72,16 +73,29 @@ def isolated(app: App, candidates: Sequence[Candidate], halt: Halt | None = None
     files = {path: content for candidate in candidates for path, content in candidate.beside.items()}
     files |= {candidate.place.path: candidate.content for candidate in candidates}
     refusal, stop = isolation_refusal(), Stop()
-    note = f"not isolated ({refusal}): the body stood at its live path while it was judged"
     try:
         tests = {one.place.path if one.place.is_test else one.place.own_test for one in candidates} - {""}
         with halt.over(stop) if halt else contextlib.nullcontext():
-            yield Placement(app, files, note, stop, tests) if refusal else bubblewrap.Sandbox(app, files, stop)
+            yield _placement(app, files, refusal, stop, tests) if refusal else bubblewrap.Sandbox(app, files, stop)
     finally:
         stop.set()
+
+
+def _placement(app: App, files: dict[str, bytes], refusal: str, stop: Stop, tests: set[str]) -> Placement:
+    unheld = holding_refusal()
+    note = f"not isolated ({refusal}): the body stood at its live path while it was judged"
+    note += f", and nothing held what ran ({unheld})" if unheld else "; Landlock held what ran"
+    return Placement(app, files, note, stop, tests, holds=not unheld)
 
 
 @cache
 def isolation_refusal() -> str:
     """Why this host gives no isolation; empty when it does. Tried once in a process, for real."""
     return bubblewrap.self_check()
+
+
+def held_refusal() -> str:
+    """Why this host holds nothing of what is judged, neither in a view of its own nor in place; empty when it does."""
+    refusal = isolation_refusal()
+    unheld = holding_refusal() if refusal else ""
+    return f"{refusal}; {unheld}" if unheld else ""

@@ -1,9 +1,9 @@
-"""Judging without namespaces: the candidate stands at its live path while one command runs.
+"""Judging without namespaces: the candidate stands at its live path while one command runs, held if that can be.
 
 Before anything is moved, a record in `.foundry/journal/` says what will be, durably. The original
 file itself (its inode, so mode, owner and times too) waits beside the record and is renamed back. A
 process that is killed in between leaves the record; `recover` reads it. A process that lives relies on
-nothing that lies there: what it judges runs as the same user, and may write to it. One lock for an app means
+nothing that lies there: what it judges may run unheld, as the same user, and write to it. One lock for an app means
 that a record which is there when the lock is held belongs to nobody alive.
 """
 
@@ -25,6 +25,7 @@ from foundry_implementation_actor.domain.command import Command, Completed, Ende
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.unit import digest
 from foundry_implementation_actor.gate import guard
+from foundry_implementation_actor.gate.held import held
 from foundry_implementation_actor.gate.limits import bounded, limited, missing_program, private
 from foundry_implementation_actor.gate.state import hold, kept_folder, state_folder, sync_folder, told, write_durably
 from foundry_implementation_actor.system.files import parent_below, remove_tree
@@ -38,38 +39,48 @@ class Placement:
     """A `Run` without isolation: one command at a time, each with the original back before it returns.
 
     A command that changes one of the `tests`, what sets them up, or the gate's own record of it is ended as
-    TAMPERED, and all of it is put back.
+    TAMPERED, and all of it is put back. With `holds` no command can: see `held`.
     """
 
     def __init__(
-        self, app: App, files: Mapping[str, bytes], note: str, stop: Stop | None = None, tests: Iterable[str] = ()
+        self,
+        app: App,
+        files: Mapping[str, bytes],
+        note: str,
+        stop: Stop | None = None,
+        tests: Iterable[str] = (),
+        *,
+        holds: bool = False,
     ) -> None:
         self._app = app
         self._stop = stop
         self._files = files
         self._tests = tuple(tests)
+        self._holds = holds
         self.note = note
 
     def __call__(self, command: Command, *, original: bool = False) -> Completed:
         absent = missing_program(command)
         if absent is not None:
             return absent
-        folder = tempfile.mkdtemp(prefix="gate-")
+        folder = os.path.realpath(tempfile.mkdtemp(prefix="gate-"))
         # Compiled code of the original may pass for the candidate's: same size, same second.
         env = private(command.env, folder) | {"PYTHONPYCACHEPREFIX": f"{folder}/compiled"}
         try:
             with undisturbed(self._app.root):
-                completed = self._run(replace(bounded(command), argv=limited(command.argv), env=env), original=original)
+                whole = replace(bounded(command), argv=limited(command.argv), env=env)
+                completed = self._run(whole, Path(folder), original=original)
             return replace(completed, argv=command.argv)
         finally:
             remove_tree(Path(folder))
 
-    def _run(self, command: Command, *, original: bool) -> Completed:
+    def _run(self, command: Command, folder: Path, *, original: bool) -> Completed:
         root = self._app.root
         changed: list[str] = []
         with _placed(root, {} if original else self._files, changed):
             seen = {} if original else guard.look(root, self._tests)
-            completed = run_contained(command, self._stop)
+            with held(self._app, command, folder) if self._holds else contextlib.nullcontext(command) as ready:
+                completed = run_contained(ready, self._stop)
             changed += [str(path.relative_to(root)) for path in guard.put_back(seen)]
         if not changed:
             return completed

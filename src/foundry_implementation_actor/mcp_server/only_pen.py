@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from foundry_implementation_actor.domain.app import App
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.gated import GateRecord
 from foundry_implementation_actor.gate.account import Account
@@ -21,6 +22,7 @@ from foundry_implementation_actor.gate.state import kept_in
 from foundry_implementation_actor.gate.warm import Warm
 from foundry_implementation_actor.mcp_server.over_http import OverHttp
 from foundry_implementation_actor.mcp_server.server import gate_server
+from foundry_implementation_actor.sandbox.places import homes, on_path
 from foundry_implementation_actor.system.journal import Journal
 
 
@@ -30,7 +32,8 @@ class PenRule:
 
     `root` is the app's directory in the repository, with `/` at its end; empty for the repository itself.
     `barred` says why a path of the repository may not be written, empty when it may. `path` is the PATH of what is
-    judged. `network` is whether judged code may use the network when its app asks for it.
+    judged, whatever its app says. `network` is whether judged code may use the network when its app asks for it.
+    `hidden` are the actor's own places, of which that code sees the tree alone.
     """
 
     root: str
@@ -38,6 +41,7 @@ class PenRule:
     path: str
     network: bool
     version: str
+    hidden: tuple[Path, ...]
 
 
 class OnlyPen:
@@ -66,7 +70,7 @@ class OnlyPen:
         self._warm = Warm(self._halt)
         self._gate = Gate(
             house,
-            tools=(lambda app: app) if rule.network else (lambda app: replace(app, network=False)),
+            tools=lambda app: _kept_apart(app, rule, tree),
             isolated=self._warm.isolated,
             redact=journal.redact,
             given_up=self._halt.is_set,
@@ -102,6 +106,14 @@ class OnlyPen:
 
     def _tell(self, name: str, known: Mapping[str, Any]) -> None:
         self._journal.event(name, level="warn" if name == "gate-refused" else "info", **known)
+
+
+def _kept_apart(app: App, rule: PenRule, tree: Path) -> App:
+    """The app as an actor judges it: what a repository says of itself shows its code no place of the host's."""
+    shown = (tree.resolve(), *map(Path, on_path(rule.path, homes())))
+    environment = {**app.environment, "PATH": rule.path}
+    network = app.network and rule.network
+    return replace(app, network=network, environment=environment, hidden=rule.hidden, shown=shown)
 
 
 def _house(rule: PenRule, tree: Path) -> House:

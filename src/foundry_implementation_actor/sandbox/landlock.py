@@ -71,13 +71,15 @@ class Landlock:
     """Runs a command under rules that it cannot leave, and where the actor is root, as `nobody`.
 
     `version` is the ABI that it makes use of, by default all of this kernel's: with a lower one it is what it
-    would be on an older kernel.
+    would be on an older kernel. With `reads_all`, a command that runs as `nobody` may read what only this user may,
+    outside of hidden places.
     """
 
     name = "landlock"
 
-    def __init__(self, version: int | None = None) -> None:
+    def __init__(self, version: int | None = None, *, reads_all: bool = False) -> None:
         self._version = rules.abi() if version is None else version
+        self._reads_all = reads_all
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
@@ -93,7 +95,7 @@ class Landlock:
         layout = lay_out(command, view)
         user, reads_all = (os.getuid(), os.getgid()), False
         if may_switch():
-            user, reads_all = plain_user(), hand_over(view, layout)
+            user, reads_all = plain_user(), hand_over(view, layout) or self._reads_all
             layout = layout if reads_all else replace(layout, closed=())
             command = replace(command, env=_trusting(command))
         with ExitStack() as held:

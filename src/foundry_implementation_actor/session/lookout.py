@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,8 @@ from foundry_implementation_actor.system.usage import overuse
 GLANCE_S = 0.25
 """How often the processes and their memory are looked at, in seconds."""
 
-# A walk over the disk takes at most one part in twenty-one of the time, and starts at most once a second.
+# A walk over the disk takes at most one part in twenty-one of the time, and starts at most once a second. It does
+# not wait while the disk loses room by which a session could be over its limit before long.
 _REST, _SHORTEST_REST_S = 20.0, 1.0
 
 
@@ -42,7 +44,7 @@ class Lookout:
         self.found: Overrun | None = None
         self._budget = budget
         self._places = places if budget.disk_bytes or budget.disk_files else ()
-        self._devices = {place.stat().st_dev for place in self._places}
+        self._devices = {place.stat().st_dev: place for place in self._places}
         self._before = footprint(self._places)
         self._over = threading.Event()
 
@@ -58,17 +60,28 @@ class Lookout:
             thread.join()
 
     def _watch(self, top: int) -> None:
-        next_walk = time.monotonic() + _SHORTEST_REST_S
+        walked, rest, free = time.monotonic(), _SHORTEST_REST_S, self._free()
         while self.found is None and not self._over.wait(GLANCE_S):
             # A host without a descriptor left is looked at again a moment later.
             with contextlib.suppress(OSError):
                 self.found = self._processes(top)
-            if self.found is None and time.monotonic() >= next_walk:
-                started = time.monotonic()
+            now = time.monotonic()
+            drained = 2 * (free - self._free()) > self._budget.disk_bytes
+            if self.found is None and now - walked >= (_SHORTEST_REST_S if drained else rest):
+                free = self._free()
                 with contextlib.suppress(OSError):
                     self.found = self._disk(top)
-                ended = time.monotonic()
-                next_walk = ended + max(_SHORTEST_REST_S, _REST * (ended - started))
+                walked = time.monotonic()
+                rest = max(_SHORTEST_REST_S, _REST * (walked - now))
+
+    def _free(self) -> int:
+        """Bytes that are free on the disks of its places, whoever else uses them."""
+        found = 0
+        for place in self._devices.values():
+            with contextlib.suppress(OSError):
+                room = os.statvfs(place)
+                found += room.f_bfree * room.f_frsize
+        return found
 
     def _processes(self, top: int) -> Overrun | None:
         budget = self._budget
