@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from foundry_implementation_actor.actor.gated import gate_root
+from foundry_implementation_actor.actor.gated import gate_lacks, gate_root
 from foundry_implementation_actor.actor.holding import session_network
 from foundry_implementation_actor.actor.settings import Settings
 from foundry_implementation_actor.domain.error import SettingsError
+from foundry_implementation_actor.gate import isolate
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
 from support.repos import SIDECAR
 
@@ -43,3 +44,15 @@ def test_a_session_with_an_open_network_does_not_ask_the_sites_proxy_for_its_gat
     told = session_network(proxied)
     assert (told["NO_PROXY"], told["no_proxy"]) == ("intern,localhost,127.0.0.1", "localhost,127.0.0.1")
     assert "NO_PROXY" not in session_network(settings(tmp_path, SESSION_HOSTS="*"))
+
+
+def test_a_host_without_namespaces_is_fit_for_a_gated_session_when_landlock_holds_what_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gated, capability = settings(tmp_path, SESSION_WRITES="gate"), config(tmp_path, SIDECAR + GATE)
+    monkeypatch.setattr(isolate, "isolation_refusal", lambda: "no namespaces")
+    assert list(gate_lacks(gated, capability)) == []
+    monkeypatch.setattr(isolate, "holding_refusal", lambda: "no Landlock")
+    [lack] = gate_lacks(gated, capability)
+    assert "with nothing to hold it (no namespaces; no Landlock)" in lack.message
+    assert list(gate_lacks(settings(tmp_path, SESSION_WRITES="gate", SANDBOX="none"), capability)) == []

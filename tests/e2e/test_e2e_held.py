@@ -208,3 +208,14 @@ def test_nothing_of_a_session_lives_after_its_end(tmp_path: Path, sandbox: str, 
     assert actor.returncode == {"success": 0, "told": 130, "killed": -signal.SIGKILL}.get(end, 1)
     if end not in {"success", "told", "killed"}:
         assert f'"cause": "{end}"' in errors
+
+
+def test_a_state_that_is_reached_through_a_link_holds_sessions_like_any_other(tmp_path: Path, sandbox: str) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "way").symlink_to("real")
+    settings = {"SANDBOX": sandbox, "ACTOR_STATE": str(tmp_path / "way/a b/state")}
+    with Place(tmp_path / "place", local=True, settings=settings) as place:
+        line = "git status --short && git log --format=%s >&2 && echo x > backend/x && echo x > stray"
+        assert place.landed(shell(line)).changes == {"backend/x": "A"}
+    assert "fatal" not in place.told
+    assert any(why in place.told for why in READ_ONLY)

@@ -145,17 +145,19 @@ SPYING = """
 """
 
 
-@pytest.mark.parametrize("refused", ["", "no namespaces"], ids=["bubblewrap", "in place"])
+@pytest.mark.parametrize(("sandbox", "refused"), [("bubblewrap", ""), ("landlock", "no namespaces")])
 def test_what_is_judged_sees_no_place_of_the_actors_that_its_repository_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: str, refused: str
 ) -> None:
+    if why_not(sandbox):
+        pytest.skip(f"{sandbox} does not hold here: {why_not(sandbox)}")
     monkeypatch.setattr(isolate, "isolation_refusal", lambda: refused)
     places = [tmp_path / name for name in ("state", "artifacts", "docker")]
-    for place in places:
-        place.mkdir()
-        (place / "secret").write_text("a secret")
+    for folder in places:
+        folder.mkdir()
+        (folder / "secret").write_text("a secret")
     said = f"environment: {{PLACES: '{':'.join(map(str, places))}', PATH: '{places[2]}:/usr/bin:/bin'}}\n"
-    settings = {"RUN_ARTIFACTS": str(places[1]), "DOCKER_CONFIG": str(places[2])}
+    settings = {"SANDBOX": sandbox, "RUN_ARTIFACTS": str(places[1]), "DOCKER_CONFIG": str(places[2])}
     test = f"import os\n\nimport pytest\n{TEST}{SPYING}"
     steps = [*MADE, MADE_TEST, gate("implement", plugin="shop", **{"class": "TestCart"}, content=test)]
     with place_of(tmp_path, {**APP, "backend/gate.yaml": said}, **settings) as place:
@@ -192,6 +194,21 @@ def test_what_the_repository_does_not_take_in_is_not_passed_over_in_silence(tmp_
     with place_of(tmp_path, {**APP, "backend/.gitignore": "cart.py\n"}) as place:
         because = place.refused(*MADE)
     assert f"backend/{SCAFFOLD}: was landed by the gate and is not in the change" in because
+
+
+@pytest.mark.parametrize("attributes", ["* text=auto eol=crlf\n", "*.py ident\n"])
+def test_what_attributes_make_of_a_landed_body_is_the_gates_own_and_what_was_done_behind_its_back_is_not(
+    tmp_path: Path, attributes: str
+) -> None:
+    package = {f"backend/src/plugins/{path}__init__.py": "" for path in ("", "shop/")}
+    body = {f"backend/{SCAFFOLD}": f"# $Id$\n{HONEST}"}
+    edit = gate("edit", **CART, edits=[{"find": "class Cart:", "replace": "class Cart:  # of one buyer"}])
+    with place_of(tmp_path, {**APP, **package, **body, ".gitattributes": attributes}) as place:
+        because = place.refused(edit, shell(f"echo '# more' >> backend/{SCAFFOLD}"), task_id="TASK-2")
+        assert f"backend/{SCAFFOLD}: is not what the gate landed there" in because
+        landed = place.landed(edit)
+        assert landed.changes == {f"backend/{SCAFFOLD}": "M"}
+        assert landed.read(f"backend/{SCAFFOLD}").startswith('# $Id$\n"""The service')
 
 
 def test_a_change_of_gate_yaml_while_the_session_runs_changes_no_judge(place: Place) -> None:

@@ -181,3 +181,16 @@ def test_of_many_tasks_no_more_are_worked_on_at_once_than_allowed(place: Place) 
     assert all(reply["accepted"] for reply in replies)
     assert max(most) <= 2
     assert len(place.repo.branches()) == 9
+
+
+@pytest.mark.parametrize(("mode", "what"), [("120000", "docs"), ("100644", "a file")])
+def test_a_component_that_is_no_directory_in_the_repository_is_said_before_a_session_is_paid_for(
+    place: Place, mode: str, what: str
+) -> None:
+    blob = place.repo.git("hash-object", "-w", "--stdin", stdin=what.encode())
+    kept = [line for line in place.repo.git("ls-tree", "main").splitlines() if not line.endswith("\tstub")]
+    tree = place.repo.git("mktree", stdin="\n".join([*kept, f"{mode} blob {blob}\tstub\n"]).encode())
+    place.repo.git("update-ref", "refs/heads/main", place.repo.git("commit-tree", tree, "-p", "main", "-m", "replaced"))
+    because = place.refused(write(NEW))
+    assert "a link or a file in place of a component's directory: stub;" in because
+    assert not place.session_ran

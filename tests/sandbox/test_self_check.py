@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Collection
 
 import pytest
@@ -13,7 +15,8 @@ from foundry_implementation_actor.sandbox.bubblewrap import Bubblewrap
 from foundry_implementation_actor.sandbox.inside.run import FIRST, TRIES
 from foundry_implementation_actor.sandbox.landlock import Landlock
 from foundry_implementation_actor.sandbox.port import Sandbox
-from foundry_implementation_actor.sandbox.self_check import Outcome, Result, full_check, refusal
+from foundry_implementation_actor.sandbox.self_check import Outcome, Result, full_check, program, refusal
+from foundry_implementation_actor.sandbox.stage import staged
 from support.plain import plain_python, run_as_plain
 
 SANDBOXES: dict[str, Sandbox] = {"bubblewrap": Bubblewrap(), "landlock": Landlock()}
@@ -118,3 +121,13 @@ def test_every_try_says_what_it_does_and_names_a_gap_that_some_sandbox_has() -> 
     assert {one.gap for one in TRIES.values()} - {""} <= gaps
     assert all(one.what for one in TRIES.values())
     assert len(FIRST) >= 10
+
+
+def test_the_tries_of_a_start_import_next_to_nothing_because_that_is_what_a_start_waits_for() -> None:
+    with staged(None, FIRST) as stage:
+        text = program(stage, FIRST) + "print(*sorted(sys.modules))\n"
+        words = (sys.executable, "-I", "-S", "-c", text)
+        said = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    told = {line.split()[0] for line in said[:-1]}
+    assert told == set(FIRST)
+    assert {"typing", "pathlib", "json", "ctypes", "enum", "contextlib", "socket"} & set(said[-1].split()) == set()

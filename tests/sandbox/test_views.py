@@ -25,7 +25,7 @@ from foundry_implementation_actor.sandbox.memory import in_memory
 from foundry_implementation_actor.sandbox.none import NoSandbox
 from foundry_implementation_actor.sandbox.port import Network, Sandbox
 from foundry_implementation_actor.system.process import Child, Stream, run_contained
-from support.plain import SOURCES, Scene
+from support.plain import SOURCES, Scene, plain_python, run_as_plain
 
 BOTH = pytest.mark.parametrize("sandbox", [Bubblewrap(), Landlock()], ids=lambda one: str(one.name))
 
@@ -112,7 +112,7 @@ def test_what_a_command_leaves_running_is_dead_when_it_has_ended(scene: Scene, s
 _ACTOR = """
 import sys
 from pathlib import Path
-from support.plain import SOURCES, Scene
+from support.plain import SOURCES, Scene, plain_python, run_as_plain
 from foundry_implementation_actor.sandbox.choose import choose
 from foundry_implementation_actor.system.process import Child
 scene, sandbox = Scene(Path(sys.argv[1])), choose(sys.argv[2])
@@ -270,3 +270,44 @@ def test_none_is_taken_only_by_its_name_and_says_that_it_holds_nothing(scene: Sc
     assert scene.shell(sandbox, "echo x >outside.txt").code == 0
     with pytest.raises(ActorError, match="there is no sandbox 'chroot'"):
         choose("chroot")
+
+
+RUNS_AS_PLAIN = """
+import sys, tempfile
+from pathlib import Path
+from foundry_implementation_actor.domain.command import Command
+from foundry_implementation_actor.sandbox.bubblewrap import Bubblewrap
+from foundry_implementation_actor.sandbox.landlock import Landlock
+from foundry_implementation_actor.sandbox.port import View
+from foundry_implementation_actor.system.process import run_contained
+name, closed = sys.argv[1:]
+with tempfile.TemporaryDirectory() as base:
+    root, home, temporary = (Path(base).resolve() / one for one in ("tree", "home", "tmp"))
+    for folder in (root, home, temporary):
+        folder.mkdir()
+    path = f"{closed}/one/bin:/usr/bin:/bin"
+    command = Command(("sh", "-c", "echo worked > made; cat made"), root, {"PATH": path}, 60)
+    view = View((root,), home, temporary, hidden=(Path(closed, "two"),), shown=(Path(closed, "three"),))
+    with (Bubblewrap() if name == "bubblewrap" else Landlock()).confine(command, view) as confined:
+        done = run_contained(confined)
+    print(done.text + done.errors, end="")
+"""
+
+
+@BOTH
+def test_a_folder_that_is_closed_to_the_actors_own_user_keeps_nothing_from_being_run(
+    tmp_path: Path, sandbox: Sandbox
+) -> None:
+    if not plain_python() or why_not(str(sandbox.name)):
+        pytest.skip("no interpreter for a plain user here, or no such sandbox")
+    closed = tmp_path / "closed"
+    for name in ("one/bin", "one/lib", "two", "three"):
+        (closed / name).mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as daemon:
+        daemon.bind(str(closed / "daemon"))
+        daemon.listen()
+        closed.chmod(0)
+        try:
+            assert run_as_plain(RUNS_AS_PLAIN, str(sandbox.name), str(closed)) == "worked\n"
+        finally:
+            closed.chmod(0o700)

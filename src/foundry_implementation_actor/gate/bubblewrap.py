@@ -134,7 +134,7 @@ def hidden(app: App) -> list[str]:
     """
     # With the network, what is needed to resolve names is too, and lies where sockets of daemons do.
     first = places.TEMPORARY if app.network else (*places.TEMPORARY, places.SOCKETS)
-    apart = [place for place in _callers(app) if Path(place).is_dir() and not Path(place).is_relative_to(app.root)]
+    apart = [place for place in filter(os.path.isdir, _callers(app)) if not Path(place).is_relative_to(app.root)]
     folders = list(dict.fromkeys([*filter(os.path.isdir, first), *_homes(app.root), *apart]))
     return [folder for folder in folders if not _is_below(folder, folders)]
 
@@ -147,7 +147,7 @@ def closed(app: App, seen_to: Iterable[str]) -> list[str]:
         seen_to: folders of which it is settled already what is seen.
     """
     settled = [*seen_to, str(app.root)]
-    files = [place for place in _callers(app) if Path(place).is_file()]
+    files = filter(os.path.isfile, _callers(app))
     found = dict.fromkeys([*places.secret_places(), *places.daemon_sockets(), *files])
     apart = [place for place in found if place not in settled and not _is_below(place, settled)]
     return [place for place in apart if not any(one.startswith(f"{place}/") for one in settled)]

@@ -16,7 +16,7 @@ def judge_gated(changes: Sequence[Change], digests: Mapping[str, str], record: G
 
     Args:
         changes: what would be committed.
-        digests: the SHA-256 of each changed path's blob.
+        digests: the SHA-256 of what lies at each changed path.
         record: what the gate wrote.
     """
     findings = [finding for change in changes for finding in _strange(change, digests, record)]

@@ -101,7 +101,7 @@ def _judged(shop: Workshop, trusted: Trusted, seconds: float) -> Judged | Refuse
 
 def judge_pen(shop: Workshop, judged: Judged, record: GateRecord) -> Judged | Refused:
     """See that a change which may be delivered is what the session's only pen wrote, and all of it."""
-    verdict = judge_gated(judged.changes, digests(judged.trusted.git, judged.changes), record)
+    verdict = judge_gated(judged.changes, digests(judged.trusted, judged.changes), record)
     return judged if verdict.passed else _refused(shop, verdict)
 
 

@@ -11,6 +11,7 @@ from foundry_implementation_actor.delivery.commit import is_own, trailer
 from foundry_implementation_actor.delivery.push import branches_in_the_way, check_push, remote_commit
 from foundry_implementation_actor.delivery.version import untagged
 from foundry_implementation_actor.domain.capability import Component
+from foundry_implementation_actor.domain.change import printable
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.event import clip
 from foundry_implementation_actor.domain.run import Refused
@@ -21,6 +22,7 @@ from foundry_implementation_actor.system.git import Git
 from foundry_implementation_actor.workspace.checkout import Checkout, Start, check_out, run_folder
 from foundry_implementation_actor.workspace.configuration import tell
 from foundry_implementation_actor.workspace.grounding import ground
+from foundry_implementation_actor.workspace.left import blocked
 from foundry_implementation_actor.workspace.mirror import Mirror, Refs, cleaned, mirror_of, refresh
 from foundry_implementation_actor.workspace.trusted import Prepared, prepare
 
@@ -131,6 +133,8 @@ def set_up(run: Run) -> tuple[Checkout, Prepared] | Refused:
         allowed = pool.submit(_check_push, run)
         with shop.journal.step("checkout", base=start.base):
             checkout = check_out(run.folder, run.mirror, start, shop.capability)
+        if stopped := _no_directories(shop, checkout):
+            return stopped
         tell(shop.journal, checkout.base.configuration)
         with shop.journal.step("ground"):
             written = ground(checkout, shop.capability, shop.fetcher, shop.journal)
@@ -138,6 +142,18 @@ def set_up(run: Run) -> tuple[Checkout, Prepared] | Refused:
         with shop.journal.step("check-push", branch=start.branch):
             refused = allowed.result()
     return refused or (checkout, prepared)
+
+
+def _no_directories(shop: Workshop, checkout: Checkout) -> Refused | None:
+    """See, before a session is paid for, that no component is a link or a file: nothing below it could be delivered."""
+    found = {path for root in shop.capability.writes_only_under if (path := blocked(checkout.tree, root))}
+    if not found:
+        return None
+    paths = ", ".join(map(printable, sorted(found)))
+    return Refused(
+        f"the repository has a link or a file in place of a component's directory: {paths}; "
+        "put a directory there or name another in the sidecar; no session was started"
+    )
 
 
 def with_pen(run: Run, checkout: Checkout) -> Run | Refused:

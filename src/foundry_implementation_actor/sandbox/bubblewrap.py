@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from pathlib import Path
 
 from foundry_implementation_actor.domain.command import Command, Confinement
 from foundry_implementation_actor.domain.error import ActorError, Code
@@ -87,7 +86,7 @@ def closed_off(paths: Iterable[str]) -> list[str]:
     """
     words = []
     for path in paths:
-        words += ["--size", "4096", "--perms", "0555", "--tmpfs", path] if Path(path).is_dir() else _blank(path)
+        words += ["--size", "4096", "--perms", "0555", "--tmpfs", path] if places.is_folder(path) else _blank(path)
     return words
 
 
@@ -98,7 +97,7 @@ def _files(layout: Layout) -> list[str]:
     view += closed_off((*layout.closed, *_sockets(layout)))
     # Read-only last, when all that lies in them is mounted.
     for place in layout.places:
-        if place.seen is Seen.HIDDEN and place.path not in layout.scratch and Path(place.path).is_dir():
+        if place.seen is Seen.HIDDEN and place.path not in layout.scratch and places.is_folder(place.path):
             view += ["--remount-ro", place.path]
     return view
 
@@ -108,7 +107,7 @@ def _mount(place: Place, *, scratch: bool) -> list[str]:
         return ["--bind", place.path, place.path]
     if place.seen is Seen.SHOWN:
         return ["--ro-bind", place.path, place.path]
-    if not Path(place.path).is_dir():
+    if not places.is_folder(place.path):
         return _blank(place.path)
     size = ["--size", str(SCRATCH_BYTES), "--perms", "1777"] if scratch else []
     return [*size, "--tmpfs", place.path]

@@ -26,9 +26,11 @@ def ground() -> Iterator[Path]:
     _sweep(above)
     base, lock = _locked(above)
     try:
-        yield base
+        try:
+            yield base
+        finally:
+            remove_tree(base)
     finally:
-        remove_tree(base)
         os.close(lock)
 
 

@@ -66,13 +66,13 @@ def lay_out(command: Command, view: View) -> Layout:
         _judge(folder)
     homes = places.homes()
     named = (*places.TEMPORARY, places.SOCKETS, *homes, *map(str, view.hidden))
-    hidden = [path for path in map(os.path.realpath, named) if Path(path).exists()]
+    hidden = [path for path in map(os.path.realpath, named) if places.is_there(path)]
     asked = set(map(str, view.shown)) | set(map(os.path.realpath, view.shown))
     wanted = places.of_command(command, homes, hidden) | {str(command.cwd)}
     if view.network is Network.OPEN:
         wanted |= places.resolver()
     shown = asked | {path for path in wanted if _may_be_shown(path, hidden, homes)}
-    seen = dict.fromkeys(hidden, Seen.HIDDEN) | {path: Seen.SHOWN for path in shown if Path(path).exists()}
+    seen = dict.fromkeys(hidden, Seen.HIDDEN) | {path: Seen.SHOWN for path in shown if places.is_there(path)}
     seen |= dict.fromkeys(map(str, view.own), Seen.WRITABLE)
     ordered = _outermost_first(seen)
     closed = [path for path in places.secret_places() if not _lies_around(path, ordered)]

@@ -31,6 +31,16 @@ _LAST_USER = 60_000
 _INSTALLED = ("lib", "lib64", "libexec", "share", "include", "versions", "version", "node_modules", "pyvenv.cfg")
 
 
+def is_there(path: str) -> bool:
+    """Whether a path leads to something, as far as this user may see; pathlib raises where its way is closed."""
+    return os.path.exists(path)  # noqa: PTH110 - see above
+
+
+def is_folder(path: str) -> bool:
+    """Whether a path leads to a folder, in the same way."""
+    return os.path.isdir(path)  # noqa: PTH112 - see above
+
+
 def plain_user() -> tuple[int, int]:
     """The uid and gid of `nobody`, as this host has it or as nearly every host does."""
     try:
@@ -45,7 +55,7 @@ def homes() -> list[str]:
     said = {"/root", "/home", os.path.expanduser("~")}  # noqa: PTH111 - stays a text
     said |= {one.pw_dir for one in pwd.getpwall() if _is_a_persons(one.pw_uid)}
     real = {os.path.realpath(home) for home in said if os.path.isabs(home)}  # noqa: PTH117 - the same
-    return sorted(home for home in real if home != "/" and Path(home).is_dir())
+    return sorted(home for home in real if home != "/" and is_folder(home))
 
 
 def _is_a_persons(uid: int) -> bool:
@@ -93,7 +103,14 @@ def daemon_sockets() -> list[str]:
             words = line.split(maxsplit=7)
             if len(words) == 8 and words[7].startswith("/"):
                 found.add(words[7])
-    return sorted(place for place in found if Path(place).is_socket())
+    return sorted(filter(_is_socket, found))
+
+
+def _is_socket(place: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(place).st_mode)  # noqa: PTH116 - a text, for each socket of the host
+    except OSError:  # gone, or in a folder that is closed to this user and so to what it runs
+        return False
 
 
 def resolver() -> set[str]:
@@ -114,7 +131,7 @@ def programs(named: Iterable[str], path: str, kept: Iterable[str]) -> set[str]:
     for program in named:
         first = Path(shutil.which(program, path=path) or program)
         for place in {first, Path(os.path.realpath(first))}:
-            if place.is_absolute() and place.exists():
+            if place.is_absolute() and is_there(str(place)):
                 prefix = place.parents[min(1, len(place.parents) - 1)]
                 apart = not _is_shared(prefix, homes_kept) and len(place.parts) > 3
                 found.add(str(prefix if apart else place.parent))

@@ -84,7 +84,7 @@ def _checked(sandbox: Sandbox, names: Iterable[str], doors: Doors | None) -> tup
     names = tuple(names)
     with staged(doors, names) as stage:
         command = Command(
-            (sys.executable, "-I", "-S", "-c", _program(stage, names)),
+            (sys.executable, "-I", "-S", "-c", program(stage, names)),
             stage.base / "own", {"PATH": os.defpath, "HOME": str(stage.base / "home")}, _CHECK_S,
         )  # fmt: skip
         with sandbox.confine(command, stage.view(doors)) as confined:
@@ -96,7 +96,7 @@ def _checked(sandbox: Sandbox, names: Iterable[str], doors: Doors | None) -> tup
     return tuple(_outcome(name, said.get(name), stage, name in marked, known) for name in names)
 
 
-def _program(stage: Stage, names: tuple[str, ...]) -> str:
+def program(stage: Stage, names: tuple[str, ...]) -> str:
     """The Python that makes the tries; only the first ones when there are no others among them."""
     module = "first" if set(names) <= set(FIRST) else "run"
     package = __name__.partition(".")[0]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from foundry_implementation_actor.domain.change import ABSENT, GITLINK, LINK, Change, Kind
+from foundry_implementation_actor.domain.change import ABSENT, EXECUTABLE, GITLINK, LINK, REGULAR, Change, Kind
 from foundry_implementation_actor.system.files import writable
 from foundry_implementation_actor.system.git import Git, refusal_of
 from foundry_implementation_actor.workspace.checkout import joined
@@ -107,9 +107,17 @@ def inspected(git: Git, changes: Sequence[Change], is_secret: Callable[[bytes], 
     return tuple(_inspected(change, contents.get(change.blob, b""), is_secret) for change in changes)
 
 
-def digests(git: Git, changes: Sequence[Change]) -> dict[str, str]:
-    """The SHA-256, in hex, of what would be committed at each changed path that is not deleted."""
-    contents = dict(_contents(git, {change.blob for change in changes if change.blob and change.mode != GITLINK}))
+def digests(trusted: Trusted, changes: Sequence[Change]) -> dict[str, str]:
+    """The SHA-256, in hex, of what lies at each changed path that is not deleted.
+
+    It is taken of what would be committed; where attributes of the repository make other bytes of a file, such
+    as other ends of lines, of the file that was staged.
+    """
+    if trusted.base.has_attributes:
+        files = [change for change in changes if change.blob and change.mode in {REGULAR, EXECUTABLE}]
+        return {change.path: hashlib.sha256((trusted.tree / change.path).read_bytes()).hexdigest() for change in files}
+    blobs = {change.blob for change in changes if change.blob and change.mode != GITLINK}
+    contents = dict(_contents(trusted.git, blobs))
     return {
         change.path: hashlib.sha256(contents[change.blob]).hexdigest() for change in changes if change.blob in contents
     }
