@@ -27,6 +27,7 @@ final class OwnTest extends TestCase
 """
 GREETS = "public function testGreets(): void { $this->assertSame('Hi', (new GreeterService(new PhraseBook()))->hi()); }"
 OTHER = "public function testOther(): void { $this->assertTrue(true); }"
+THERE = "public function testThere(): void { $this->assertTrue(class_exists(GreeterService::class)); }"
 PATH = "tests/Plugins/Demo/OwnTest.php"
 
 
@@ -234,3 +235,15 @@ def test_an_app_whose_classes_nothing_loads_is_unjudged(house: PhpHouse) -> None
     (house.root / "vendor/autoload.php").unlink()
     said = judged(house, "return 'Hi';", GREETS)
     assert (said.outcome, "no vendor/autoload.php" in said.cause) == (Outcome.UNJUDGED, True), said
+
+
+def test_a_test_that_is_red_where_nothing_loads_classes_says_what_to_install(house: PhpHouse) -> None:
+    (house.root / "vendor/autoload.php").unlink()
+    said = judged(house, "return 'Hi';", THERE)
+    assert (said.outcome, "run composer install" in said.evidence) == (Outcome.REFUSED, True), said
+
+
+def test_a_failure_is_told_in_its_own_words_without_the_place_twice(house: PhpHouse) -> None:
+    [finding] = judged(house, "return 'Ho';", GREETS).findings
+    assert finding.path == f"{PATH}:8"
+    assert (str(house.root) in finding.message, "\n\n" in finding.message) == (False, False), finding.message

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+import foundry_implementation_actor
 from foundry_implementation_actor.cli.main import main
 from support.apps import FAKE, HONEST, OWN_TEST, SCAFFOLD, TEST, python_app, sources
 
@@ -43,7 +46,7 @@ def test_a_whole_flow_in_a_terminal(app: Path, said: Any, tmp_path: Path) -> Non
     code, out, _ = said("implement", "shop", "TestCart", "--content", file(tmp_path, TEST))
     assert (code, out.startswith(f"landed  {OWN_TEST}")) == (0, True)
     code, out, err = said("implement", "shop", "Cart", "--content", file(tmp_path, FAKE))
-    assert (code, out.startswith("refused  refused by own-test"), err) == (1, True, "")
+    assert (code, out.startswith("refused  by own-test"), err) == (1, True, "")
     assert "assert cart.total() == 7" in out
     assert out.endswith("nothing was changed\n")
     code, out, _ = said("implement", "shop", "Cart", "--content", file(tmp_path, HONEST))
@@ -108,7 +111,7 @@ def test_a_body_over_the_ceiling_comes_in_sections_cut_anywhere(app: Path, said:
 
 def test_what_is_staged_is_listed_and_dropped(app: Path, said: Any, tmp_path: Path) -> None:
     said("implement", "shop", "Cart", "--mode", "start", "--content", file(tmp_path, "x"))
-    assert "shop.Cart  1 sections, 1 bytes" in said("status")[1]
+    assert "shop.Cart  1 section, 1 bytes" in said("status")[1]
     assert said("abandon", "shop", "Cart")[1] == "dropped\n"
     assert said("status")[1] == "nothing is staged\n"
 
@@ -152,11 +155,63 @@ def test_make_can_be_tried_first(app: Path, said: Any) -> None:
     assert said("make", "service", "shop", "Bill")[0] == 1
 
 
+def test_a_red_test_is_called_red_and_reading_says_nothing_of_changes(app: Path, said: Any, tmp_path: Path) -> None:
+    assert said("implement", "shop", "TestCart", "--content", file(tmp_path, TEST))[0] == 0
+    code, out, _ = said("test", "shop", "Cart")
+    assert (code, out.startswith(f"red  {OWN_TEST}"), "changed" in out) == (1, True, False)
+    code, out, _ = said("read", "shop", "Bill")
+    assert (code, out.startswith("refused  cannot read shop.Bill"), "changed" in out) == (1, True, False)
+
+
+def test_a_log_without_attempts_says_so(app: Path, said: Any) -> None:
+    assert said("log")[:2] == (0, "nothing was asked to land yet\n")
+
+
+def test_a_body_that_is_not_given_is_asked_for(app: Path, said: Any) -> None:
+    code, _, err = said("implement", "shop", "Cart")
+    assert (code, "content: is missing" in err, "--content FILE" in err) == (2, True, True)
+
+
+def test_a_refused_finish_says_that_its_sections_stay(app: Path, said: Any, tmp_path: Path) -> None:
+    said("implement", "shop", "Cart", "--mode", "start", "--content", file(tmp_path, "class Cart("))
+    code, out, _ = said("implement", "shop", "Cart", "--mode", "finish")
+    assert (code, "its sections stay staged: append goes on, start begins anew" in out) == (1, True)
+    assert "shop.Cart  1 section, " in said("status")[1]
+
+
+def test_what_is_wrong_in_a_batch_is_told_with_the_number_of_its_body(app: Path, said: Any, tmp_path: Path) -> None:
+    body = {"plugin": "shop", "class": "Cart", "content": HONEST}
+    for wrong, told in (
+        ({"plugin": "shop"}, "batch[2].class: is missing"),
+        ({**body, "content": None, "edits": [1]}, "batch[2].edits[1]: must be"),
+        ({**body, "expct": ""}, "expct: is no key of batch[2]"),
+    ):
+        code, _, err = said("batch", "--bodies", file(tmp_path, json.dumps([body, wrong])))
+        assert (code, told in err, err) == (2, True, err)
+
+
 def test_the_demo_goes_as_told(said: Any) -> None:
     code, out, _ = said("demo", "--json")
     told = json.loads(out)
     assert [scene["title"] for scene in told["scenes"] if not scene["as_told"]] == []
     assert (code, sum(scene["seconds"] for scene in told["scenes"]) < 60) == (0, True)
+
+
+def test_the_demo_says_what_it_lacks_and_how_to_install_it(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    for entry in Path(click.__file__).parents[1].iterdir():
+        if not entry.name.startswith(("pytest", "tree_sitter_php")):
+            (site / entry.name).symlink_to(entry)
+    sources_of = Path(foundry_implementation_actor.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "foundry_implementation_actor.cli", "gate", "demo"],
+        env={**os.environ, "PYTHONPATH": f"{sources_of}:{site}"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (3, "")
+    assert f"python was left out: pytest ({sys.executable} -m pip install pytest) not found" in done.stdout
+    assert "tree_sitter_php (pip install 'foundry-implementation-actor[gate]>=" in done.stdout
+    assert done.stdout.endswith("nothing could be shown\n")
 
 
 def test_help_is_quick_and_imports_no_judge() -> None:

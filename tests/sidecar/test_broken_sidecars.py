@@ -246,11 +246,6 @@ def test_a_component_may_lie_inside_another_one(tmp_path: Path) -> None:
         (0, "scrach: [x]", "1:1: scrach: is not a key of this release and is ignored; did you mean `scratch`?"),
         (9, "    dockerfile: x\n    paths: y", "10:5: components[0].paths: is not a key of this release and is ignor"),
         (9, "    dockerfile: x/Dockerfile", "9:5: components[0].dockerfile: 'x/Dockerfile' looks like a file; write"),
-        (
-            9,
-            "    dockerfile: x\n    verify: [make]",
-            "10:5: components[0].verify: is checked, but this release does not",
-        ),
         (13, "ground_in: []\nground:", "13:1: ground_in: is empty"),
         (16, "    fetch: [kpack, '|', jq]", "16:20: ground_in[0].fetch[1]: '|' is passed as a word: no shell runs"),
         (16, "    fetch: [cat, '{{capability}}']", "16:18: ground_in[0].fetch[1]: '{{capability}}' is not how a"),

@@ -68,6 +68,7 @@ class Settings:
     assess_max_turns: int = _setting("ASSESS_MAX_TURNS", 15, count(10_000), "turns of an assessing session")
     assess_timeout_s: int = _setting("ASSESS_TIMEOUT_S", 600, count(_DAY), "seconds of an assessing session")
     clone_timeout_s: int = _setting("CLONE_TIMEOUT_S", 120, count(_DAY), "seconds for getting the repository")
+    verify_timeout_s: int = _setting("VERIFY_TIMEOUT_S", 600, count(_DAY), "seconds for one component's `verify`")
     fetch_timeout_s: int = _setting("FETCH_TIMEOUT_S", 120, count(_DAY), "seconds for each grounding command")
     silence_timeout_s: int = _setting("SILENCE_TIMEOUT_S", 300, count(_DAY), "seconds a session may say nothing")
     max_cost_usd: float | None = _setting(

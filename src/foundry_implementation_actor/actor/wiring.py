@@ -65,6 +65,7 @@ def workshop(
         artifacts=settings.artifacts,
         change_limits=ChangeLimits(settings.max_changed_files, settings.max_patch_bytes),
         clone_timeout_s=settings.clone_timeout_s,
+        verify_timeout_s=settings.verify_timeout_s,
         environment=environment,
         fetcher=Fetcher(tools, settings.fetch_timeout_s, stop),
         session_network=session_network(settings),

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from foundry_implementation_actor.domain.error import EXIT_DELIVERED, EXIT_REFUSED, MEANINGS, ActorError, Code
-from foundry_implementation_actor.gate.answer import REFUSED, Answer, error_answer
+from foundry_implementation_actor.gate.answer import REFUSED, Answer, error_answer, size
 from foundry_implementation_actor.gate.app import SEARCH_PATH
 from foundry_implementation_actor.gate.gate import Gate
 from foundry_implementation_actor.gate.house import House
@@ -25,16 +25,18 @@ Show = Callable[[Mapping[str, Any]], None]
 _MOST_READ = 16 * 1024 * 1024
 
 
-def gate_command(name: str, show: Show) -> Callable[[Asked], click.Command]:
+def gate_command(name: str, show: Show, show_no: Show | None = None) -> Callable[[Asked], click.Command]:
     """Make a command of a function that takes a gate and the command's own arguments, and gives an answer.
 
-    `show` prints a good answer for a person; the options --app and --json are added.
+    `show` prints a good answer for a person, `show_no` a refusal; without it a refusal says that nothing
+    was changed. The options --app and --json are added.
     """
+    shows = (show, show_no or _show_unchanged)
 
     def made(asked: Asked) -> click.Command:
         @wraps(asked)
         def command(app: Path | None, as_json: bool, **arguments: Any) -> int:
-            return _answered(lambda: asked(open_gate(app, as_json=as_json), **arguments), show, as_json=as_json)
+            return _answered(lambda: asked(open_gate(app, as_json=as_json), **arguments), shows, as_json=as_json)
 
         command = click.option("--json", "as_json", is_flag=True, help="Print the answer alone, as JSON.")(command)
         command = click.option(
@@ -88,9 +90,7 @@ def exit_code(answer: Mapping[str, Any]) -> int:
 def show_landing(answer: Mapping[str, Any]) -> None:
     """A landing, a batch, or a section that was staged."""
     if "sections" in answer:
-        click.echo(
-            f"staged {answer['plugin']}.{answer['class']}: {answer['sections']} sections, {answer['bytes']} bytes"
-        )
+        click.echo(f"staged {answer['plugin']}.{answer['class']}: {size(answer)}")
         click.echo("nothing is judged before finish")
     for body in answer.get("bodies", [answer] if "file" in answer else []):
         click.echo(f"{click.style('landed', fg='green')}  {body['file']}  ({body['plugin']}.{body['class']})")
@@ -99,7 +99,7 @@ def show_landing(answer: Mapping[str, Any]) -> None:
         click.echo(f"note    {note}")
 
 
-def _answered(ask: Callable[[], Answer], show: Show, *, as_json: bool) -> int:
+def _answered(ask: Callable[[], Answer], shows: tuple[Show, Show], *, as_json: bool) -> int:
     try:
         answer = ask()
     except ActorError as error:
@@ -108,19 +108,24 @@ def _answered(ask: Callable[[], Answer], show: Show, *, as_json: bool) -> int:
         answer = error_answer(error)
     if as_json:
         click.echo(json.dumps(answer, ensure_ascii=True))
-    elif answer["ok"] or "findings" in answer:
-        show(answer)
     else:
-        _show_refusal(answer)
+        good, no = shows
+        (good if answer["ok"] or "findings" in answer else no)(answer)
     return exit_code(answer)
 
 
-def _show_refusal(answer: Mapping[str, Any]) -> None:
-    word = "refused" if answer.get("code", REFUSED) == REFUSED else "not judged"
-    head, _, rest = str(answer["error"]).partition("\n")
+def show_refused(answer: Mapping[str, Any], word: str = "refused") -> None:
+    """Why not, behind a word for it; what could not be judged has a word of its own."""
+    if answer.get("code", REFUSED) != REFUSED:
+        word = "not judged"
+    head, _, rest = str(answer["error"]).removeprefix("refused ").partition("\n")
     click.echo(f"{click.style(word, fg='red', bold=True)}  {head}")
     for line in rest.splitlines():
         click.echo(f"  {line}")
+
+
+def _show_unchanged(answer: Mapping[str, Any]) -> None:
+    show_refused(answer)
     click.echo("nothing was changed")
 
 

@@ -14,7 +14,8 @@ from foundry_implementation_actor.demo.gate_story import PLAYS, Scene, absent, t
 from foundry_implementation_actor.domain.error import EXIT_DELIVERED, MEANINGS, Code
 
 _EPILOG = """\b
-Exit codes: 0 all went as told, 4 it went otherwise (a bug).
+Exit codes: 0 all went as told, 3 neither language can be shown here, 4 it went
+otherwise (a bug).
 """
 
 
@@ -23,7 +24,8 @@ Exit codes: 0 all went as told, 4 it went otherwise (a bug).
 def demo(as_json: bool) -> int:
     """See a test land, a fake refused by it, and the real body land.
 
-    In Python and, where php and phpunit are installed, in PHP. Nothing stays behind.
+    In Python where pytest is installed, and in PHP where php and phpunit are.
+    Nothing stays behind.
     """
     path = os.environ.get("PATH") or os.defpath
     scenes: list[Scene] = []
@@ -37,12 +39,12 @@ def demo(as_json: bool) -> int:
             click.secho(f"\n{play.language}", bold=True)
         with tempfile.TemporaryDirectory(prefix="gate-demo-") as folder:
             scenes += tell(play, Path(folder).resolve(), path, _nothing if as_json else _show)
-    ok = all(scene.as_told for scene in scenes)
+    ok = bool(scenes) and all(scene.as_told for scene in scenes)
     if as_json:
         click.echo(json.dumps({"ok": ok, "skipped": skipped, "scenes": [asdict(scene) for scene in scenes]}))
     else:
         _show_end(scenes, skipped, ok=ok)
-    return EXIT_DELIVERED if ok else MEANINGS[Code.BUG].exit_code
+    return EXIT_DELIVERED if ok else MEANINGS[Code.BUG if scenes else Code.UNFIT].exit_code
 
 
 def _show(scene: Scene) -> None:
@@ -55,9 +57,11 @@ def _show(scene: Scene) -> None:
 
 def _show_end(scenes: list[Scene], skipped: dict[str, list[str]], *, ok: bool) -> None:
     for language, missing in skipped.items():
-        click.echo(f"\n{language} was left out: {' and '.join(missing)} not found")
+        click.echo(f"\n{language} was left out: {'; '.join(missing)} not found")
     seconds = sum(scene.seconds for scene in scenes)
-    if ok:
+    if not scenes:
+        click.secho("\nnothing could be shown", fg="red", bold=True)
+    elif ok:
         click.secho(f"\nAll went as told, in {seconds:.1f} s.", fg="green", bold=True)
     else:
         click.secho(f"\nwent otherwise: {scenes[-1].title}", fg="red", bold=True)

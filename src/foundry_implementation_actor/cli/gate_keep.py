@@ -32,7 +32,7 @@ def _show_status(found: Mapping[str, Any]) -> None:
 def _arrived(body: Mapping[str, Any]) -> str:
     if "damage" in body:
         return f"damaged: {body['damage']}; gate abandon {body['plugin']} {body['class']}"
-    return f"{body['sections']} sections, {body['bytes']} bytes, since {body['since']}, sha256 {body['sha256']}"
+    return f"{answer.size(body)}, since {body['since']}, sha256 {body['sha256']}"
 
 
 @gate_command("status", _show_status)
@@ -69,6 +69,8 @@ def recover(gate: Gate) -> Answer:
 
 
 def _show_log(found: Mapping[str, Any]) -> None:
+    if not found["entries"]:
+        click.echo("nothing was asked to land yet")
     for entry in found["entries"]:
         word = click.style("landed ", fg="green") if entry.get("landed") else click.style("refused", fg="red")
         names = ", ".join(f"{body.get('plugin')}.{body.get('class')}" for body in entry.get("bodies", ()))

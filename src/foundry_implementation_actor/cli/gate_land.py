@@ -49,6 +49,8 @@ def make(gate: Gate, kind: str, plugin: str, name: str, dry_run: bool) -> Answer
 def implement(gate: Gate, plugin: str, class_: str, content: str | None, **said: Any) -> Answer:
     """Land the whole body of CLASS in PLUGIN, if the judges let it."""
     fields = {"plugin": plugin, "class": class_, "bytes": said.pop("size"), **said}
+    if content is None and said["mode"] != "finish":
+        raise ActorError(Code.BAD_REQUEST, "is missing", hint="give --content FILE, or - for stdin", where="content")
     if content is not None:
         fields["content"] = content_of(content)
     return answer(gate.implement(wish(fields)))

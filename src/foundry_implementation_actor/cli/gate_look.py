@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from foundry_implementation_actor.cli.gate_answer import gate_command
+from foundry_implementation_actor.cli.gate_answer import gate_command, show_refused
 from foundry_implementation_actor.gate import answer
 from foundry_implementation_actor.gate.answer import Answer
 from foundry_implementation_actor.gate.ask import target_of
@@ -25,7 +25,7 @@ def _show_text(found: Mapping[str, Any]) -> None:
     click.echo(f"{found['file']}  {found['bytes']} bytes  digest {found['digest']}", err=True)
 
 
-@gate_command("read", _show_text)
+@gate_command("read", _show_text, show_refused)
 @click.argument("plugin")
 @click.argument("class_", metavar="CLASS")
 def read(gate: Gate, plugin: str, class_: str) -> Answer:
@@ -37,7 +37,11 @@ def _show_test(found: Mapping[str, Any]) -> None:
     click.echo(f"{click.style('green', fg='green')}  {found['file']}  {found['verified']}")
 
 
-@gate_command("test", _show_test)
+def _show_no_test(found: Mapping[str, Any]) -> None:
+    show_refused(found, "red" if "ran" in found else "refused")
+
+
+@gate_command("test", _show_test, _show_no_test)
 @click.argument("plugin")
 @click.argument("class_", metavar="CLASS")
 def test(gate: Gate, plugin: str, class_: str) -> Answer:

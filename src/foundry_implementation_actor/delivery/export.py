@@ -16,8 +16,21 @@ def export(git: Git, commit: str, folder: Path) -> Path:
         commit: what to write.
         folder: must not exist.
     """
-    folder.mkdir()
-    apart = {"GIT_INDEX_FILE": str(git.git_dir / "index.export")}
-    replace(git, work_tree=folder).output("read-tree", "--reset", "-u", commit, extra=apart)
+    write_files(git, commit, folder, index="index.export")
     (folder / ".git").write_text(f"gitdir: {git.git_dir}\n")
+    return folder
+
+
+def write_files(git: Git, tree: str, folder: Path, *, index: str) -> Path:
+    """Write a commit's or tree's files, and nothing else, into a fresh `folder`.
+
+    Args:
+        git: the trusted git directory.
+        tree: what to write.
+        folder: must not exist.
+        index: the name of an index file that no other export uses; git skips what an index says is there.
+    """
+    folder.mkdir()
+    apart = {"GIT_INDEX_FILE": str(git.git_dir / index)}
+    replace(git, work_tree=folder).output("read-tree", "--reset", "-u", tree, extra=apart)
     return folder

@@ -6,11 +6,14 @@ Everything is real: the gate, the judges, the language's own tools. The bodies l
 from __future__ import annotations
 
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
+from foundry_implementation_actor.domain.package import install
 from foundry_implementation_actor.domain.unit import Target
 from foundry_implementation_actor.gate.answer import Answer, answer, made, read
 from foundry_implementation_actor.gate.ask import Ask, Whole
@@ -31,18 +34,24 @@ spl_autoload_register(static function (string $class): void {
 
 @dataclass(frozen=True)
 class Play:
-    """The demo in one language: the files an app starts with, and its names. `needs` are programs."""
+    """The demo in one language: the files an app starts with, and its names.
+
+    `needs` are programs; `modules` are Python's, each with the command that installs it.
+    """
 
     language: str
     needs: tuple[str, ...]
+    modules: dict[str, str]
     files: dict[str, str]
     plugin: str
     test: str
 
 
+_PYTHON_APP = {"pyproject.toml": '[project]\nname = "shop"\nversion = "0"\n'}
+_PHP_APP = {"composer.json": "{}\n", "vendor/autoload.php": _AUTOLOAD}
 PLAYS = (
-    Play("python", (), {"pyproject.toml": '[project]\nname = "shop"\nversion = "0"\n'}, "shop", "TestCart"),
-    Play("php", ("php", "phpunit"), {"composer.json": "{}\n", "vendor/autoload.php": _AUTOLOAD}, "Shop", "CartTest"),
+    Play("python", (), {"pytest": f"{sys.executable} -m pip install pytest"}, _PYTHON_APP, "shop", "TestCart"),
+    Play("php", ("php", "phpunit"), {"tree_sitter_php": install("gate")}, _PHP_APP, "Shop", "CartTest"),
 )
 CLASS = "Cart"
 
@@ -59,8 +68,10 @@ class Scene:
 
 
 def absent(play: Play, path: str) -> list[str]:
-    """The programs that a play needs and this host has not."""
-    return [program for program in play.needs if shutil.which(program, path=path) is None]
+    """What a play needs and this host has not: programs by name, modules with what installs them."""
+    programs = [program for program in play.needs if shutil.which(program, path=path) is None]
+    lacking = [name for name in play.modules if find_spec(name) is None]
+    return [*programs, *(f"{name} ({play.modules[name]})" for name in lacking)]
 
 
 def tell(play: Play, folder: Path, path: str, show: Callable[[Scene], None]) -> list[Scene]:

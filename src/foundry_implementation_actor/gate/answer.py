@@ -49,6 +49,12 @@ def staged(body: Staged) -> Answer:
     return {**named, "sections": body.sections, "bytes": body.size, "sha256": body.digest}
 
 
+def size(staged: Mapping[str, Any]) -> str:
+    """How much of a body has arrived, in words."""
+    count = staged["sections"]
+    return f"{count} section{'s' if count > 1 else ''}, {staged['bytes']} bytes"
+
+
 def made(outcome: Made | Unmade) -> Answer:
     """What `make` made, or would make."""
     if isinstance(outcome, Unmade):

@@ -184,11 +184,20 @@ def _batch(fields: Mapping[str, Any]) -> tuple[Ask, ...]:
     sent = fields["batch"]
     if not isinstance(sent, list | tuple) or not sent:
         raise _bad("batch", "must be a list of bodies, each with plugin, class and content, edits or mode=finish")
-    asks = tuple(_in_batch(item, f"batch[{number}]") for number, item in enumerate(sent, 1))
+    asks = tuple(_numbered(item, f"batch[{number}]") for number, item in enumerate(sent, 1))
     if len({ask.target for ask in asks}) < len(asks):
         raise _bad("batch", "names one class twice")
     _fits(sum(map(_sent, asks)), "batch")
     return asks
+
+
+def _numbered(sent: Any, where: str) -> Ask:
+    """One body of a batch; what is wrong with it is told with its number."""
+    try:
+        return _in_batch(sent, where)
+    except ActorError as error:
+        place = error.where if where in str(error) else f"{where}.{error.where}"
+        raise ActorError(error.code, error.message, hint=error.hint, where=place) from error
 
 
 def _in_batch(sent: Any, where: str) -> Ask:

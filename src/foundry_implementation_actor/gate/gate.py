@@ -196,7 +196,7 @@ class Gate:
                 earlier = finishes.last(ask.target)
                 if earlier is not None and self._still_stands(ask.target, earlier, declared):
                     return Again(earlier.answer)
-            outcome = self._attempt("finish", (ask,))
+            outcome = _told_to_stay(self._attempt("finish", (ask,)))
             if outcome.bodies:
                 judged = digest(outcome.bodies[0].candidate.content)
                 finishes.give(ask.target, judged, answer(outcome), landed=isinstance(outcome, Landed))
@@ -213,3 +213,10 @@ class Gate:
         if not given.landed or isinstance(text, Refused) or text.digest != given.digest:
             return False
         return declared.sha256 in {"", given.digest} and declared.size in {None, len(text.content)}
+
+
+def _told_to_stay(outcome: Landed | Refused) -> Landed | Refused:
+    """A refused finish leaves its sections where they are: say what can be done with them."""
+    if isinstance(outcome, Landed) or not outcome.bodies:
+        return outcome
+    return replace(outcome, because=f"{outcome.because}\nits sections stay staged: append goes on, start begins anew")

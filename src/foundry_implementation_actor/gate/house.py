@@ -98,8 +98,9 @@ class House:
         # A folder behind a link counts here, so that the search says that it is one.
         if tree and any(os.path.lexists(self.root / folder) for folder in tree):
             return Plugin(self.root, name, tree, self.settings)
+        there = self.plugins()
         place = tree.source if tree else "one of the plugins that the settings name"
-        return Missing(f"no plugin {name} in this app ({place}){_near(name, self.plugins())}", unmade=True)
+        return Missing(f"no plugin {name} in this app ({place}){_near(name, there) or _those(there)}", unmade=True)
 
     def tree(self, name: str) -> Tree | None:
         """The folders of a plugin, whether they are there or not; None when the layout has no place for it."""
@@ -158,6 +159,10 @@ def unscaffolded(plugin: str, class_: str, act: str) -> str:
 def _near(name: str, names: Iterable[str]) -> str:
     near = get_close_matches(name, list(names), n=3)
     return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _those(names: Sequence[str]) -> str:
+    return f"; it has {_named(names)}" if names else ""
 
 
 def _named(paths: Sequence[str]) -> str:

@@ -65,13 +65,20 @@ def planned(house: House, kind: str, plugin: str, name: str = "") -> Files | Unm
 def _misnamed(house: House, kind: Kind, plugin: str, name: str) -> str:
     if kind is Kind.PLUGIN and name:
         return f"a plugin has one name; leave out {name[:80]!r}"
+    if kind is not Kind.PLUGIN and not name:
+        what = "the class that it judges" if kind is Kind.TEST else "the new class"
+        return f"a {kind} needs a name beside its plugin: {what}"
     names = (plugin,) if kind is Kind.PLUGIN else (plugin, name)
     bad = next((text for text in names if not is_identifier(text)), None)
     if bad is not None:
         return f"{bad[:80]!r} is no bare name; give letters, digits and _, not starting with a digit"
-    python = house.settings.language == PYTHON
-    reserved = any(map(keyword.iskeyword, names)) if python else name.lower() in _PHP_RESERVED
-    return f"{' or '.join(names)} is a word of the language; choose another name" if reserved else ""
+    words = names if house.settings.language == PYTHON else (name,)
+    reserved = next((text for text in words if _is_reserved(house, text)), "")
+    return f"{reserved} is a word of the language; choose another name" if reserved else ""
+
+
+def _is_reserved(house: House, name: str) -> bool:
+    return keyword.iskeyword(name) if house.settings.language == PYTHON else name.lower() in _PHP_RESERVED
 
 
 def _plugin(house: House, plugin: str) -> Files | Unmade:

@@ -75,6 +75,8 @@ def _read(answer: dict[str, Any], app: App, path: str) -> Tests:
     if not failures and (heard["passed"] or answer["code"] not in {0, 1}):
         fault = _fault(answer, len(cases), collected)
     said = told or "it has no test"
+    if failures and not answer["loads"]:
+        said = f"{said}; {_NO_AUTOLOAD}"
     return Tests(collected, len(cases), heard["passed"], failures, fault, "", said, asked, unasked)
 
 
@@ -178,4 +180,6 @@ def _failure(case: ET.Element, path: str) -> Finding:
     name = _title(case)
     # The report begins with the test's own name; what follows is what it says.
     text = told.strip().removeprefix(name).strip()
+    # The line of the test itself is told before it.
+    text = "\n".join(said for said in text.splitlines() if said.strip() and not said.endswith(f"/{path}:{line}"))
     return Finding("own-test", f"{path}:{line}", f"{name}: {text[:1500]}")

@@ -188,8 +188,12 @@ def _whole(tests: Tests, said: dict[str, Any], completed: Completed) -> Tests:
 
 def _failure(node: str, when: str, text: str) -> Finding:
     at = {"call": "", "setup": "set-up of ", "teardown": "tear-down of ", "collect": "collecting "}.get(when, "")
-    name = node.partition("::")[2] or node
-    return Finding("test", node.partition("::")[0], f"{at}{name}: {text.strip()}")
+    path, _, name = node.partition("::")
+    text = text.strip()
+    first = re.match(rf"({re.escape(path)}:\d+): in .*\n", text)
+    # The line of the test stands where a reader looks for it, before everything else.
+    where, text = (first[1], text[first.end() :].strip()) if first else (path, text)
+    return Finding("test", where, f"{at}{name or node}: {text}")
 
 
 def _counts(said: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ def in_words(given: Answer) -> str:
 def _size(staged: Answer) -> str:
     if "damage" in staged:
         return f"damaged: {staged['damage']}; send it again from mode=start"
-    return f"{staged['sections']} sections, {staged['bytes']} bytes, sha256 {staged['sha256']}"
+    return f"{answer.size(staged)}, sha256 {staged['sha256']}"
 
 
 def _make(gate: Gate, sent: Arguments) -> Answer:

@@ -13,7 +13,8 @@ The gate is how class bodies get into this app. A class is named by its plugin a
 3. implement the class. It lands only when every judge lets it pass: syntax, shape, linkage, and the class's own test.
    A refusal leaves the file as it was and says why; mend that and ask again.
 4. edit changes parts of a text; read gives the text and its digest; test runs the class's own test.
-A body over 8,192 bytes comes in sections: mode start, append, finish.
+A body over 8,192 bytes comes in sections: mode start, append, finish. A finish that is refused leaves them staged.
+Classes that need each other land together: the batch of implement.
 """
 
 Schema = dict[str, Any]

@@ -19,15 +19,14 @@ from foundry_implementation_actor.domain.gated import GateRecord
 from foundry_implementation_actor.domain.run import Accepted, Refused, Reply, SessionEnd
 from foundry_implementation_actor.runs.start import REQUEST_TRAILER, Run
 from foundry_implementation_actor.system.git import Git
-from foundry_implementation_actor.workspace.capture import staged_tree
 from foundry_implementation_actor.workspace.trusted import Trusted
 
 _LONGEST_CAUSE = 8_000
 _MOST_NAMED = 20
 
 
-def commit_change(run: Run, trusted: Trusted, end: SessionEnd) -> str:
-    """The commit of a judged change on the recorded base; its object id."""
+def commit_change(run: Run, trusted: Trusted, tree: str, end: SessionEnd, verified: Sequence[Component]) -> str:
+    """The commit of a judged tree on the recorded base; its object id. `verified` had a green `verify`."""
     shop, task, base = run.shop, run.task, trusted.base.commit
     trailers = [
         ("Task", task.task_id),
@@ -39,14 +38,13 @@ def commit_change(run: Run, trusted: Trusted, end: SessionEnd) -> str:
     ]
     if run.pen is not None:
         trailers += _gated(run.pen.record())
-    unjudged = [component.name for component in shop.capability.components if component.verify]
-    if unjudged:
-        trailers.append(("Unjudged", f"verify of {', '.join(unjudged)}"))
+    trailers += [("Verified-By", f"{component.name}: {' '.join(component.verify)}") for component in verified]
+    trailers.append(("Cost", f"USD {end.cost_usd:.4f}{' (estimate)' if end.cost_estimated else ''}"))
     # Hidden before anything is cut to length: half of a secret is not recognised.
     hide = shop.journal.redact
     shown = [(name, hide(value)) for name, value in trailers]
     text = message(replace(task, title=hide(task.title)), hide(end.text), shown)
-    return make_commit(trusted.git, staged_tree(trusted), base, text, shop.capability)
+    return make_commit(trusted.git, tree, base, text, shop.capability)
 
 
 def _gated(record: GateRecord) -> Iterator[tuple[str, str]]:

@@ -22,10 +22,11 @@ from foundry_implementation_actor.runs.start import (
     set_up,
     with_pen,
 )
+from foundry_implementation_actor.runs.verify import verify
 from foundry_implementation_actor.runs.workshop import SessionStoppedError, Workshop, run_session
 from foundry_implementation_actor.session.prompt import implement_prompt
 from foundry_implementation_actor.system.git import Git
-from foundry_implementation_actor.workspace.capture import changed_paths
+from foundry_implementation_actor.workspace.capture import changed_paths, staged_tree
 from foundry_implementation_actor.workspace.checkout import bare_view, run_folder
 from foundry_implementation_actor.workspace.trusted import Prepared
 
@@ -122,13 +123,15 @@ def _land(run: Run, prepared: Prepared, end: SessionEnd) -> _Landed | Refused:
     if isinstance(judged, Refused):
         return judged
     git = judged.trusted.git
-    with journal.step("commit"):
-        commit = commit_change(run, judged.trusted, end)
     touched = shop.capability.components_for(change.path for change in judged.changes)
     journal.event("components-touched", components=touched)
-    refused = check_dockerfiles(shop, git, commit, touched)
-    if refused is not None:
-        return refused
+    # What is committed is named by its content before any of the repository's code runs.
+    tree = staged_tree(judged.trusted)
+    verified = check_dockerfiles(shop, git, tree, touched) or verify(run, git, tree, touched)
+    if isinstance(verified, Refused):
+        return verified
+    with journal.step("commit"):
+        commit = commit_change(run, judged.trusted, tree, end, verified)
     with journal.step("push", branch=task.branch):
         refused = push_branch(run, git, commit)
     return refused or _Landed(git, commit, touched)

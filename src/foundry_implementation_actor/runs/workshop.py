@@ -68,6 +68,7 @@ class Workshop:
     budgets: Mapping[Door, Budget]
     change_limits: ChangeLimits
     clone_timeout_s: float
+    verify_timeout_s: float
     environment: Mapping[str, str]
     fetcher: Fetcher
     session_network: Mapping[str, str] = field(repr=False)

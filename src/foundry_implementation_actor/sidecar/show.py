@@ -56,6 +56,8 @@ def _images(capability: Capability, registry: str) -> list[Row]:
             Row(f"version tag({name})", f"{capability.image_name(name)}/vX.Y.Z"),
             Row(f"image_ref({name})", capability.image_ref(registry, name, _VERSION)),
         ]
+        if component.verify:
+            found.append(Row(f"verify({name})", " ".join(component.verify)))
     return found
 
 
@@ -103,4 +105,5 @@ def _component(capability: Capability, component: Component, registry: str) -> d
         "image_name": image_name,
         "version_tag": f"{image_name}/vX.Y.Z",
         "image_ref": capability.image_ref(registry, component.name, _VERSION),
+        **({"verify": list(component.verify)} if component.verify else {}),
     }

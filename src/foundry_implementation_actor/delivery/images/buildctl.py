@@ -59,6 +59,7 @@ class Buildctl:
 
     def publish(self, order: ImageOrder, stop: Stop | None = None) -> None:
         """See `port.Builder.publish`."""
+        order.check()
         command = self._command(
             order.export, self.timeout_s, "build", "--progress", "plain", "--frontend", "dockerfile.v0",
             "--local", f"context={order.context.rstrip('/')}", "--local", f"dockerfile={order.dockerfile.rstrip('/')}",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from foundry_implementation_actor.domain.error import ActorError
+from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.system.process import Stop
 
 
@@ -19,6 +19,18 @@ class ImageOrder:
     context: str
     dockerfile: str
     ref: str
+
+    def check(self) -> None:
+        """See that the directories and the Dockerfile lie inside the export, links followed.
+
+        Raises:
+            ActorError: UNFIT, naming the path that leads out.
+        """
+        root = self.export.resolve()
+        for path in (self.context, self.dockerfile, f"{self.dockerfile}/Dockerfile"):
+            if not (root / path).resolve().is_relative_to(root):
+                said = f"the path {path!r} leads out of the commit"
+                raise ActorError(Code.UNFIT, said, hint="take the link away", where=self.ref)
 
 
 class Builder(Protocol):
