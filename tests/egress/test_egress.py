@@ -182,7 +182,9 @@ def test_a_listed_name_that_leads_to_the_hosts_own_loopback_is_refused() -> None
         assert status == 403
         assert "localhost leads to" in said
         assert way.connect("localhost:443") == 403
-        assert [record["port"] for record in way.recorded("egress-refused")] == [80, 443]
+        records = way.recorded("egress-refused")
+        assert [record["port"] for record in records] == [80, 443]
+        assert all("must be listed with its port" in record["because"] for record in records)
 
 
 def test_a_name_that_is_listed_with_its_port_may_lead_to_loopback(origin: Origin) -> None:

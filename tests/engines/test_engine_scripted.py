@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import foundry_implementation_actor
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.run import Cause, Door
 from foundry_implementation_actor.engines.script import STEPS, read_script
@@ -57,6 +58,12 @@ def test_an_order_without_a_session_is_an_error_that_names_it(stage: Stage) -> N
     assert "the script" in raised.value.hint
 
 
+def test_what_is_started_is_no_file_of_the_package_which_may_lie_where_a_session_sees_nothing(stage: Stage) -> None:
+    argv = SEVERAL.command(stage.order(task_id="TASK-2"), None).argv
+    package = Path(foundry_implementation_actor.__file__).parent
+    assert not [word for word in argv if Path(word.partition("\n")[0]).is_relative_to(package)]
+
+
 def test_every_tool_step_really_acts_on_the_tree(stage: Stage) -> None:
     (stage.tree / "old").mkdir()
     (stage.tree / "old/file").write_text("one two one")
@@ -88,7 +95,9 @@ def test_the_player_needs_nothing_of_the_actors_environment(stage: Stage) -> Non
     command = SEVERAL.command(stage.order(), None)
     assert set(command.env) == {"HOME", "TMPDIR", "PATH", "LANG", "GIT_TERMINAL_PROMPT"}
     assert SEVERAL.secret(stage.order(credentials={"ANTHROPIC_API_KEY": "k"})) == b""
-    assert sum(map(len, command.argv)) < 1000
+    assert b"first try" in (command.stdin or b"")
+    assert not [word for word in command.argv if "first try" in word]
+    assert max(map(len, command.argv)) < 131_072  # what Linux takes as one word
 
 
 WRONG: list[tuple[str, str]] = [

@@ -226,6 +226,18 @@ def test_a_body_that_writes_over_the_report_at_the_end_is_refused(house: PhpHous
     assert judged(house, forge).outcome is Outcome.REFUSED
 
 
+def test_a_report_that_a_body_wrote_is_told_by_the_story_of_the_run(house: PhpHouse) -> None:
+    forge = """$out = 'php:' . '//fd/3'; $case = '<testcase name="testGreets" class="OwnTest" assertions="1"/>';
+        file_put_contents($out, "<testsuites><testsuite>$case$case</testsuite></testsuites>"); exit(0);"""
+    assert "the report has 2 tests that passed, and PHPUnit told of the end of 1" in fault(judged(house, forge))
+
+
+@pytest.mark.parametrize("file", ["php://fd/3", "/proc/self/fd/3", "/dev/fd/4"])
+def test_a_body_that_opens_the_descriptors_of_the_run_is_refused(file: str, house: PhpHouse) -> None:
+    body = service(f"public function hi(): string {{ file_put_contents('{file}', 'x'); return 'Hi'; }}")
+    assert "descriptors of the process" in fault(house.one(house.candidate(body), "shape"))
+
+
 def test_what_only_this_body_makes_unaskable_is_no_fault_of_the_host(house: PhpHouse) -> None:
     said = judged(house, 'echo "PHPUnit requires the x extension."; exit(0);')
     assert said.outcome is Outcome.REFUSED

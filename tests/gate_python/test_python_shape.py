@@ -191,3 +191,38 @@ def test_a_body_that_reaches_for_what_runs_its_tests_is_refused(step: str) -> No
     body = f"{KEPT}class OrderService:\n    def f(self):\n        {step}\n"
     assert len(findings(body)) == 1
     assert findings(body, body) == []
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "class All(int):\n        def __eq__(self, other): return True",
+        "class All(int):\n        def __eq__(self, *others): return self is self",
+        "class All(int):\n        __eq__ = lambda self, other: True",
+        "return type('All', (int,), {'__eq__': lambda self, other: 1 == 1})",
+        "from unittest.mock import ANY; return ANY",
+        "from unittest import mock; return mock.ANY",
+    ],
+)
+def test_a_body_with_results_that_equal_everything_is_refused(step: str) -> None:
+    body = f"{KEPT}class OrderService:\n    def f(self):\n        {step.replace(chr(10), chr(10) + '    ')}\n"
+    assert ["equals whatever a test expects" in finding for finding in findings(body)] == [True]
+    assert findings(body, body) == []
+
+
+@pytest.mark.parametrize(
+    "equality",
+    [
+        "def __eq__(self, other): return isinstance(other, OrderService)",
+        "def __eq__(self, other): return NotImplemented",
+        "def __eq__(self, other): return False",
+        "def __eq__(self, other): raise TypeError('not to be compared')",
+        "def __eq__(self, other): ...",
+        "def __eq__(self, *others): return self.f(*others)",
+        "__eq__ = lambda self, other: self is other",
+        "__eq__ = object.__eq__",
+        "def __ne__(self, other): return True",
+    ],
+)
+def test_a_body_that_compares_in_its_own_way_is_not_refused(equality: str) -> None:
+    assert findings(f"{KEPT}class OrderService:\n    {equality}\n") == []

@@ -57,7 +57,7 @@ def _show(scene: Scene) -> None:
 
 def _show_end(scenes: list[Scene], skipped: dict[str, list[str]], *, ok: bool) -> None:
     for language, missing in skipped.items():
-        click.echo(f"\n{language} was left out: {'; '.join(missing)} not found")
+        click.echo(f"\n{language} was left out; it needs {' and '.join(missing)}")
     seconds = sum(scene.seconds for scene in scenes)
     if not scenes:
         click.secho("\nnothing could be shown", fg="red", bold=True)

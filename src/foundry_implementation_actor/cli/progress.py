@@ -18,7 +18,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "session-tool-result": lambda record: f"error: {record.get('text')}" if record.get("is_error") else "",
     "session-text": lambda record: record.get("text", ""),
     "sandbox": lambda record: _HELD[record["sandbox"] == "none"].format(**record),
-    "egress-refused": lambda record: f"did not reach {record['host']}:{record['port']}: not in SESSION_HOSTS",
+    "egress-refused": lambda record: f"did not reach {record['host']}:{record['port']}: SESSION_HOSTS does not open it",
     "gate-made": lambda record: f"the gate made {', '.join(record['files'])}",
     "gate-landed": lambda record: f"the gate landed {_classes(record)}",
     "gate-refused": lambda record: f"the gate refused {_classes(record)}: {record['because']}",

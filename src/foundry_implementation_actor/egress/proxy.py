@@ -193,7 +193,8 @@ class _Log:
         self.refusals += 1
         if target not in self._recorded and len(self._recorded) < self.most:
             self._recorded.add(target)
-            self.journal.event("egress-refused", level="warn", host=target.host, port=target.port)
+            named = {"host": target.host, "port": target.port, "because": refused.said}
+            self.journal.event("egress-refused", level="warn", **named)
 
     def broken(self, _loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
         error = context.get("exception")

@@ -132,7 +132,8 @@ class Routes:
         fixed = target.host in self.names
         addresses = [address for address in found if fixed or self.allowed.reaches(target, address)]
         if not addresses:
-            said = f"{target.host} leads to {found[0]}, which SESSION_HOSTS does not open by that name"
+            said = f"{target.host} leads to {found[0]}, which SESSION_HOSTS does not open by that name alone"
+            said += "; a host at a private address must be listed with its port"
             raise RefusedError(403, said, target)
         for address in addresses[:_MOST_TRIES]:
             with contextlib.suppress(OSError):

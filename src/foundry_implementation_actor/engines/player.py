@@ -1,6 +1,6 @@
-"""Plays the steps of a scripted session; `scripted.Scripted` starts this file as a script.
+"""Plays the steps of a scripted session; `scripted.Scripted` starts the text of this file.
 
-    python -I -S player.py < '{"tools": […], "steps": […]}'
+    python -I -S -c "$(cat player.py)" < '{"tools": […], "steps": […]}'
 
 It works in the directory it is started in and speaks the `stream-json` lines of the claude CLI, so
 that one reader serves both. The steps do what they say, unguarded: a script must be able to

@@ -19,7 +19,8 @@ from foundry_implementation_actor.engines.port import TIMEOUT_S, SessionOrder, S
 from foundry_implementation_actor.engines.script import Script
 from foundry_implementation_actor.engines.stream_json import read_line
 
-_PLAYER = str(Path(__file__).with_name("player.py"))
+# As a text: the folder of this package may lie in a home or in /tmp, where a session sees nothing.
+_PLAYER = Path(__file__).with_name("player.py").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Scripted:
         gate = None if order.gate is None else str(order.gate)
         given = {"tools": TOOLS[order.door].split(","), "steps": self._steps(order), "gate": gate}
         return Command(
-            argv=(sys.executable, "-I", "-S", _PLAYER),
+            argv=(sys.executable, "-I", "-S", "-c", _PLAYER),
             cwd=order.tree,
             env={
                 **order.surroundings,

@@ -11,6 +11,7 @@ from foundry_implementation_actor.domain.unit import Candidate
 from foundry_implementation_actor.domain.verdict import Finding
 
 _PHPUNIT = re.compile(r"""['"]?\\*PHPUnit\\""", re.IGNORECASE)
+_DESCRIPTORS = re.compile(r"""['"](php://fd|/proc/self/fd|/dev/fd)\b""", re.IGNORECASE)
 _ARGV = re.compile(r"""\$(_SERVER|GLOBALS)\s*\[\s*['"]argv['"]""")
 _AT_THE_END = "register_shutdown_function"
 
@@ -46,6 +47,8 @@ def _fault(node: Node) -> str:
     text = (node.text or b"")[:200].decode("utf-8", "replace")
     if node.type in {"qualified_name", "string", "encapsed_string"} and _PHPUNIT.match(text):
         return "uses PHPUnit, which runs tests; only a test may, so take it out or move it into the test"
+    if node.type in {"string", "encapsed_string"} and _DESCRIPTORS.match(text):
+        return "opens descriptors of the process by number; those of a test run are its runner's"
     if node.type == "subscript_expression" and _ARGV.match(text):
         return "reads the command line; have it passed in"
     if node.type == "function_call_expression" and text.lstrip("\\").lower().startswith(_AT_THE_END):

@@ -29,6 +29,7 @@ _WARNED = "with a warning"
 _UNASKED = frozenset({_SKIPPED, _WARNED})
 _QUOTED = r"(?:\|.|[^'|])*"
 _IGNORED = re.compile(rf"##teamcity\[testIgnored name='({_QUOTED})' message='{_QUOTED}' details='({_QUOTED})'")
+_FINISHED = re.compile(rf"##teamcity\[testFinished name='{_QUOTED}'")
 _FRAME = re.compile(r"^ *(/.+?):(\d+)$", re.MULTILINE)
 _NOT_FOUND = re.compile(r'(?:Class|Interface|Trait|Enum) "[^"]+" not found')
 _NO_AUTOLOAD = "the app has no vendor/autoload.php, so its classes cannot be found; run composer install"
@@ -73,7 +74,7 @@ def _read(answer: dict[str, Any], app: App, path: str) -> Tests:
     failures = (*(_failure(case, path) for case in failed), *_evasions(answer["story"], cases, app, path))[:_MOST]
     fault = ""
     if not failures and (heard["passed"] or answer["code"] not in {0, 1}):
-        fault = _fault(answer, len(cases), collected)
+        fault = _fault(answer, len(cases), collected) or _disagreement(answer["story"], heard["passed"])
     said = told or "it has no test"
     if failures and not answer["loads"]:
         said = f"{said}; {_NO_AUTOLOAD}"
@@ -110,6 +111,12 @@ def _fault(answer: dict[str, Any], ran: int, collected: int) -> str:
     if ran != collected:
         return f"PHPUnit listed {collected} tests and reports on {ran}"
     return ""
+
+
+def _disagreement(story: str, passed: int) -> str:
+    """How a report that a body wrote in PHPUnit's place shows: what passed in it is not in the story of the run."""
+    told = len(_FINISHED.findall(story))
+    return "" if told >= passed else f"the report has {passed} tests that passed, and PHPUnit told of the end of {told}"
 
 
 def _no_report(answer: dict[str, Any], path: str, collected: int) -> Tests:

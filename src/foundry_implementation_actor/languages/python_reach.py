@@ -11,6 +11,7 @@ from foundry_implementation_actor.domain.verdict import Finding
 _REPORT = ("foundry_gate_report", "foundry_gate_place", "foundry_gate_settings")
 _RUNNING = frozenset({"pytest", "_pytest", "unittest", "pluggy", *_REPORT})
 _HARMLESS = "unittest.mock"  # replaces names of the app's own, and runs no test
+_EQUALS_ALL = "it equals whatever a test expects"
 _LOADS = frozenset({"import_module", "__import__", "find_spec", "reload"})
 _CALLERS = frozenset({"f_globals", "f_builtins"})
 
@@ -38,6 +39,10 @@ def _places(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield getattr(node, "lineno", 1), message
         if _writes_to_caller(node):
             yield getattr(node, "lineno", 1), "writes into the names of its caller"
+        if _is_any(node):
+            yield getattr(node, "lineno", 1), f"uses the ANY of {_HARMLESS}: {_EQUALS_ALL}"
+        for function in filter(_equals_all, _equalities(node)):
+            yield function.lineno, f"has an __eq__ that never looks at the other: {_EQUALS_ALL}"
 
 
 def _names(node: ast.AST) -> Iterator[str]:
@@ -63,6 +68,52 @@ def _loads(func: ast.expr) -> bool:
         case ast.Attribute(value=value, attr=attr):
             return attr in _LOADS or _is_modules(value)
     return False
+
+
+def _is_any(node: ast.AST) -> bool:
+    match node:
+        case ast.ImportFrom(module="unittest.mock", names=names):
+            return any(alias.name == "ANY" for alias in names)
+        case ast.Attribute(value=ast.Name(id="mock") | ast.Attribute(attr="mock"), attr="ANY"):
+            return True
+    return False
+
+
+def _equalities(node: ast.AST) -> Iterator[ast.FunctionDef | ast.Lambda]:
+    """What stands for `__eq__` at a node: a method, a lambda that is assigned, or one in a dict for `type()`."""
+    match node:
+        case ast.FunctionDef(name="__eq__"):
+            yield node
+        case ast.Assign(targets=targets, value=ast.Lambda() as function) if any(map(_is_equality, targets)):
+            yield function
+        case ast.Dict(keys=keys, values=values):
+            pairs = zip(keys, values, strict=True)
+            yield from (one for key, one in pairs if isinstance(one, ast.Lambda) and _is_equality(key))
+
+
+def _is_equality(node: ast.expr | None) -> bool:
+    named = (getattr(node, name, "") for name in ("id", "attr", "value"))
+    return "__eq__" in named
+
+
+def _equals_all(function: ast.FunctionDef | ast.Lambda) -> bool:
+    """Whether a comparison gives something else than `False` or `NotImplemented`, whatever it is given."""
+    arguments = [*function.args.posonlyargs, *function.args.args][1:2]
+    read = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    if any(argument.arg in read for argument in arguments) or (
+        function.args.vararg and function.args.vararg.arg in read
+    ):
+        return False
+    if isinstance(function, ast.Lambda):
+        return _is_equal(function.body)
+    return any(isinstance(node, ast.Return) and _is_equal(node.value) for node in ast.walk(function))
+
+
+def _is_equal(value: ast.expr | None) -> bool:
+    match value:
+        case None | ast.Constant(value=False | None) | ast.Name(id="NotImplemented"):
+            return False
+    return True
 
 
 def _is_modules(node: ast.expr) -> bool:

@@ -57,8 +57,8 @@ def keep(run: Run, prepared: Prepared, cause: str, *, limit_s: float = LIMIT_S) 
         limit_s: how long it may take, in seconds.
 
     Returns:
-        `; the change is kept as <file>`, to be put behind what the caller is told; empty when there was no change, or
-        when it could not be kept, which is recorded as `not-kept`.
+        `; the change is kept as <file> in RUN_ARTIFACTS`, to be put behind what the caller is told; empty when there
+        was no change, or when it could not be kept, which is recorded as `not-kept`.
     """
     journal = run.shop.journal
     try:
@@ -71,7 +71,7 @@ def keep(run: Run, prepared: Prepared, cause: str, *, limit_s: float = LIMIT_S) 
         return ""
     size, less = len(kept.patch), len(kept.left_out)
     journal.event("kept", cause=cause, path=str(path), files=kept.files, bytes=size, left_out=less)
-    return f"; the change is kept as {path.name}" + (f", without {less} of its files" if less else "")
+    return f"; the change is kept as {path.name} in RUN_ARTIFACTS" + (f", without {less} of its files" if less else "")
 
 
 def _taken(run: Run, prepared: Prepared, limit_s: float) -> Kept | None:
