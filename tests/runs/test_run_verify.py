@@ -46,7 +46,8 @@ def test_green_in_the_sandbox_is_a_trailer_beside_base_request_and_cost(tmp_path
 
 def test_red_refuses_with_the_end_of_its_output_and_keeps_the_work(tmp_path: Path) -> None:
     because = refused(tmp_path, "seq 100000; echo the cause >&2; exit 3")
-    assert "ended with code 3; nothing was pushed" in because
+    assert "ended with code 3, its output ending `" in because
+    assert "`; nothing was pushed; the change is kept as " in because
     assert "the cause" in because
     assert ".patch" in because
     assert len(because) < 5_000
@@ -111,7 +112,7 @@ def test_only_without_a_sandbox_it_writes_elsewhere_sees_the_state_and_reaches_t
     with Place(tmp_path / "other", local=True) as other:
         port = other.server.url.rpartition(":")[2].partition("/")[0]
         because = refused(tmp_path, TRIES.replace("BASE", str(tmp_path)).replace("PORT", port), SANDBOX=sandbox)
-    said = because.partition("Its output ends:")[2]
+    said = because.partition("its output ending `")[2]
     assert "the end" in said
     assert "GITHUB_TOKEN" not in said
     got_out = ((tmp_path / "stray").exists(), "what is kept" in said, "reached" in said)

@@ -72,9 +72,11 @@ def _red(run: Run, component: Component, place: Path, files: Path) -> Refused | 
     if done.ok:
         return None
     what = _CAUSES.get(done.ended, "ended with code {code}").format(seconds=shop.verify_timeout_s, code=done.code)
-    said = _tail(shop.journal.redact(_text(done)))
-    because = shop.journal.redact(f"{asked} {what}; nothing was pushed")
-    return Refused(f"{because}. Its output ends: {said}" if said else because, settled=done.ended is Ended.EXIT)
+    # Where the files lay is nothing to the caller.
+    said = _tail(shop.journal.redact(_text(done).replace(f"{files}/", "")))
+    because = shop.journal.redact(f"{asked} {what}")
+    shown = f", its output ending `{said}`" if said else ""
+    return Refused(f"{because}{shown}; nothing was pushed", settled=done.ended is Ended.EXIT)
 
 
 def _run(run: Run, component: Component, place: Path, files: Path) -> Completed:
