@@ -136,7 +136,7 @@ def test_all_faults_are_named_at_once_in_the_order_of_the_file(tmp_path: Path) -
     ("content", "said"),
     [
         (b"source: \xff\n", "gate.yaml:1:9: byte 0xff is not UTF-8"),
-        (b"\xff\xfes\x00", "gate.yaml:1:1: byte 0xff is not UTF-8"),
+        (b"\xff\xfes\x00", "gate.yaml:1:1: the file is UTF-16; save it as UTF-8"),
         (b"#" * (MAX_BYTES + 1), "gate.yaml: larger than 256 KiB"),
         (b"a: &a [1, 1]\nb: &b [*a, *a]\n" + b"c: [*b, *b]\n" * 5_000, "more than 10,000 values"),
         (b"[" * 100_000, "nested deeper than 32 levels"),

@@ -20,7 +20,7 @@ from foundry_implementation_actor.egress.allowed import Allowed, Target
 from foundry_implementation_actor.egress.exchange import Counted, Exchange, ended
 from foundry_implementation_actor.egress.http import RefusedError, Request, answer, read_request
 from foundry_implementation_actor.egress.model import ModelDoor
-from foundry_implementation_actor.egress.route import Routes, Upstream, Way
+from foundry_implementation_actor.egress.route import Routes, Upstream
 from foundry_implementation_actor.egress.wire import Connection, read_head, say_and_leave
 from foundry_implementation_actor.system.journal import Journal
 
@@ -67,8 +67,8 @@ class EgressProxy:
         model: ModelDoor | None = None,
     ) -> None:
         self._allowed, self._limits, self._model = allowed, limits, model
-        self._upstream = upstream
         self._routes = Routes(allowed, names, upstream, limits.head_bytes)
+        self._to_model = _to_model(model, upstream, limits.head_bytes)
         self._log = _Log(journal, limits.recorded)
         self._open = 0
         self._servers: list[asyncio.Server] = []
@@ -147,7 +147,7 @@ class EgressProxy:
         request = await self._request(client)
         if self._model is not None and request.own:
             request = self._model.logged_in(request)
-            way = await self._way_to_model(request)
+            way = await self._to_model.way_to(request)
         elif self._allowed.lists(request.target):
             way = await self._routes.way_to(request)
         else:
@@ -159,11 +159,6 @@ class EgressProxy:
         finally:
             way.connection.end()
 
-    async def _way_to_model(self, request: Request) -> Way:
-        # The operator named it with its port, wherever it is; to the session itself it is not open.
-        allowed = Allowed().and_also(request.target.host, request.target.port)
-        return await Routes(allowed, {}, self._upstream, self._limits.head_bytes).way_to(request)
-
     async def _request(self, client: Connection) -> Request:
         async with asyncio.timeout(self._limits.head_s):
             first = await client.reader.readexactly(1)
@@ -173,6 +168,12 @@ class EgressProxy:
                 return read_request(lines, self._model.model.target if self._model else None)
         except TimeoutError as error:
             raise RefusedError(408, f"no whole request came in {self._limits.head_s:g} seconds") from error
+
+
+def _to_model(model: ModelDoor | None, upstream: Upstream, head_bytes: int) -> Routes:
+    """The routes to the model alone: the operator named it with its port, wherever it is."""
+    target = model.model.target if model else None
+    return Routes(Allowed().and_also(target.host, target.port) if target else Allowed(), {}, upstream, head_bytes)
 
 
 @dataclass

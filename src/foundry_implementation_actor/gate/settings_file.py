@@ -9,9 +9,7 @@ from foundry_implementation_actor.domain.error import ActorError, ConfigError
 from foundry_implementation_actor.gate.settings import HOUSES, KEYS, LANGUAGES, MAX_BYTES, PYTHON, Settings
 from foundry_implementation_actor.gate.tree import Tree
 from foundry_implementation_actor.gate.walk import Walk
-from foundry_implementation_actor.system.yaml_compose import compose
-
-_BOM = "\ufeff"
+from foundry_implementation_actor.system.yaml_compose import compose, decoded
 
 
 def read_settings(content: bytes, source: str, house: Settings | None) -> Settings:
@@ -26,8 +24,10 @@ def read_settings(content: bytes, source: str, house: Settings | None) -> Settin
         ConfigError: the file is no YAML, or the message lists everything that is wrong in it, each
             with line and column.
     """
+    if len(content) > MAX_BYTES:
+        raise ConfigError(f"larger than {MAX_BYTES // 1024} KiB", hint="shorten it", where=source)
     try:
-        document = compose(_decoded(content, source), source)
+        document = compose(decoded(content, source), source)
     except ActorError as error:
         raise ConfigError(error.message, hint=error.hint, where=error.where) from None
     if document.root in (MISSING, None):
@@ -73,15 +73,3 @@ def _imports(house: Settings, source: str, plugins: Mapping[str, Tree]) -> tuple
     if source != house.source or not sources:
         sources.append(source)
     return tuple(dict.fromkeys("src" if path.startswith("src/") else "." for path in sources))
-
-
-def _decoded(content: bytes, source: str) -> str:
-    if len(content) > MAX_BYTES:
-        raise ConfigError(f"larger than {MAX_BYTES // 1024} KiB", hint="shorten it", where=source)
-    try:
-        return content.decode("utf-8").removeprefix(_BOM)
-    except UnicodeDecodeError as error:
-        before = content[: error.start]
-        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
-        what = f"byte {content[error.start]:#04x} is not UTF-8"
-        raise ConfigError(what, hint="save the file as UTF-8", where=f"{source}:{line}:{column}") from None

@@ -9,14 +9,12 @@ from pathlib import Path
 
 from foundry_implementation_actor.domain.document import MISSING, Document
 from foundry_implementation_actor.domain.error import ActorError, ConfigError
-from foundry_implementation_actor.system.yaml_compose import compose
+from foundry_implementation_actor.system.yaml_compose import compose, decoded
 
 SIDECAR = "actor-agentic-context.yaml"
 MAX_BYTES = 256 * 1024
 
 _NEAR = 0.85
-_BOM = "\ufeff"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def load(folder_or_file: str | Path) -> Document:
@@ -32,7 +30,7 @@ def load(folder_or_file: str | Path) -> Document:
     path = Path(folder_or_file)
     path = path / SIDECAR if _is_folder(path) else path
     source = shown(path)
-    text = _decoded(_content(path, source), source)
+    text = decoded(_content(path, source), source)
     try:
         document = compose(text, source)
     except ActorError as error:
@@ -90,15 +88,3 @@ def _instead(path: Path) -> str:
         names = []
     near = get_close_matches(SIDECAR, names, n=1, cutoff=_NEAR)
     return f"rename {near[0]} to {SIDECAR}" if near else f"create {SIDECAR} there; README shows one to start from"
-
-
-def _decoded(content: bytes, source: str) -> str:
-    if content.startswith(_UTF_16):
-        raise ConfigError("the file is UTF-16", hint="save it as UTF-8", where=f"{source}:1:1")
-    try:
-        return content.decode("utf-8").removeprefix(_BOM)
-    except UnicodeDecodeError as error:
-        before = content[: error.start]
-        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
-        what = f"byte {content[error.start]:#04x} is not UTF-8"
-        raise ConfigError(what, hint="save the file as UTF-8", where=f"{source}:{line}:{column}") from None

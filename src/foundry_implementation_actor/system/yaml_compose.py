@@ -23,15 +23,34 @@ from foundry_implementation_actor.domain.document import (
     Wrong,
     quoted,
 )
-from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.domain.error import ActorError, Code, ConfigError
 from foundry_implementation_actor.system.yaml_words import in_words
 
 MAX_VALUES = 10_000
 MAX_DEPTH = 32
 
+_BOM = "\ufeff"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _TAG = "tag:yaml.org,2002:"
 _PLAIN_TAGS = (None, "!", f"{_TAG}str", f"{_TAG}seq", f"{_TAG}map")
 _KINDS = {"int": "a number", "float": "a number", "bool": "a boolean", "timestamp": "a date"}
+
+
+def decoded(content: bytes, source: str) -> str:
+    """A file's text, without a byte order mark.
+
+    Raises:
+        ConfigError: it is not UTF-8; `where` is the first byte that is not.
+    """
+    if content.startswith(_UTF_16):
+        raise ConfigError("the file is UTF-16", hint="save it as UTF-8", where=f"{source}:1:1")
+    try:
+        return content.decode("utf-8").removeprefix(_BOM)
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        what = f"byte {content[error.start]:#04x} is not UTF-8"
+        raise ConfigError(what, hint="save the file as UTF-8", where=f"{source}:{line}:{column}") from None
 
 
 def compose(text: str, source: str) -> Document:
