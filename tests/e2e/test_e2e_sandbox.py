@@ -1,4 +1,4 @@
-"""Whole tasks in each sandbox: work inside lands, and what leads out is refused while the session works."""
+"""What a session in each sandbox can find and reach: no secret, and the listed hosts alone."""
 
 from __future__ import annotations
 
@@ -10,25 +10,11 @@ import pytest
 from foundry_implementation_actor.egress.proxy import HOST_NAME
 from foundry_implementation_actor.sandbox.choose import why_not
 from support.egress import Origin
-from support.model import ScriptedModel, Step, say, use
+from support.model import ScriptedModel, say, use
 from support.place import Landed, Place, shell, task, write
 from support.serving import Serving, real_environment
 
 SANDBOXES = ["bubblewrap", "landlock"]
-REFUSED = ("Read-only file system", "Permission denied", "EROFS", "EACCES")
-
-# Each in a way of its own; a line of its own says which.
-TRIES = r"""
-try() { "$@" 2>&1 || echo "REFUSED $1"; }
-try tee stray-tee </dev/null
-try sed -i s/./x/ docs/outside.md
-try python3 -c 'open("stray-python", "w")'
-try mv backend/discount.py stray-moved
-try ln backend/discount.py stray-link
-(try touch stray-job) & wait
-setsid --wait sh -c 'mkdir stray-session' 2>&1 || echo "REFUSED setsid"
-echo inside > backend/shell.txt
-"""
 LOOT = r"""
 exec > backend/loot.txt 2>&1
 env; for p in /proc/[0-9]*; do tr '\0' '\n' < $p/environ; tr '\0' ' ' < $p/cmdline; done
@@ -60,46 +46,10 @@ echo the end
 """
 
 
-def at(path: str, name: str, **arguments: str) -> Step:
-    """A turn that uses a tool on a file of the tree, whose place is known only when the session runs."""
-    return lambda request: use(name, file_path=f"{request.cwd}/{path}", **arguments)
-
-
 def needed(sandbox: str) -> None:
     """Skip where this sandbox cannot be had."""
     if why_not(sandbox):
         pytest.skip(f"{sandbox} does not hold here: {why_not(sandbox)}")
-
-
-@pytest.mark.parametrize("sandbox", SANDBOXES)
-def test_the_real_command_line_works_inside_and_is_refused_outside_at_the_moment_of_the_try(
-    tmp_path: Path, sandbox: str
-) -> None:
-    needed(sandbox)
-    steps = [
-        at("backend/discount.py", "Write", content="RATE = 1\n"),
-        at("backend/discount.py", "Edit", old_string="1", new_string="2"),
-        at("stray-tool.txt", "Write", content="x\n"),
-        use("Bash", command=TRIES),
-        say("done"),
-    ]
-    with (
-        ScriptedModel(steps) as model,
-        Place(tmp_path / "place") as place,
-        Serving(place.folder, real_environment(place, model, SANDBOX=sandbox)) as actor,
-    ):
-        reply = actor.call("implement-task", task())
-    assert reply == (200, {"accepted": True, "branch": "impl/TASK-1", "images": []})
-    landed = Landed(place.repo, "impl/TASK-1")
-    assert landed.changes == {"backend/discount.py": "A", "backend/shell.txt": "A"}
-    assert landed.read("backend/discount.py") == "RATE = 2"
-    assert actor.recorded("sandbox")[0]["sandbox"] == sandbox
-    *_, tool, tried = actor.recorded("session-tool-result")
-    assert tool["is_error"]
-    assert any(why in tool["text"] for why in REFUSED)
-    for way in ("tee", "sed", "python3", "mv", "ln", "touch", "setsid"):
-        assert f"REFUSED {way}" in tried["text"]
-    assert sum(tried["text"].count(why) for why in REFUSED[:2]) >= 6
 
 
 @pytest.mark.parametrize("sandbox", SANDBOXES)
