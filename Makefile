@@ -22,6 +22,7 @@ test: setup
 	@sh scripts/setup-claude
 	@sh scripts/setup-php
 	@sh scripts/setup-images
+	@sh scripts/setup-peers
 	@$(MAKE) --no-print-directory check; checks=$$?; \
 	[ $$checks = 0 ] || echo 'make test: the checks above did not pass; the tests run all the same'; \
 	$(BIN)/pytest -n $(JOBS) && exit $$checks

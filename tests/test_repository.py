@@ -53,7 +53,7 @@ def test_no_file_names_a_registry_or_a_place_on_one_machine(pattern: re.Pattern[
     assert places(pattern) == []
 
 
-@pytest.mark.parametrize("name", ["run", "dev", "image"])
+@pytest.mark.parametrize("name", ["run", "dev", "image", "peers"])
 def test_every_requirement_is_pinned_to_hashes(name: str) -> None:
     lock = (ROOT / "requirements" / f"{name}.txt").read_text().replace("\\\n", " ")
     requirements = [line for line in lock.splitlines() if line.strip() and not line.lstrip().startswith("#")]
@@ -80,6 +80,11 @@ def test_whatever_the_project_asks_for_is_pinned() -> None:
     ]
     assert _names(in_image) - _pins("image").keys() == set()
     assert _names(runs + develops) - _pins("dev").keys() == set()
+
+
+def test_whatever_calls_the_actor_is_pinned() -> None:
+    asked = (ROOT / "requirements" / "peers.in").read_text().splitlines()
+    assert _names([line for line in asked if not line.startswith("#")]) - _pins("peers").keys() == set()
 
 
 def _names(requirements: list[str]) -> set[str]:

@@ -11,5 +11,5 @@ if (got := orders.place({"lines": []})) != {"accepted": False, "code": "empty-or
     wrong.append(f"E1: an order without lines was answered with {got}")
 if (got := orders.place({"lines": [{"quantity": 2, "unit_cents": 450}]})) != {"accepted": True, "cents": 900}:
     wrong.append(f"E2: two widgets of 450 cents were answered with {got}")
-print("\n".join(wrong))
+sys.stdout.writelines(f"{line}\n" for line in wrong)
 sys.exit(bool(wrong))

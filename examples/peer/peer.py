@@ -34,6 +34,12 @@ def call(actor: str, door: str, payload: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
+def show(what: str, entries: list[dict[str, Any]]) -> None:
+    """Print what was said about each expectation; a session may say it under more than one key."""
+    for entry in entries:
+        print(f"{what}: {entry['id']}: {'; '.join(str(text) for key, text in entry.items() if key != 'id')}")
+
+
 def wrong_with(repository: str, branch: str) -> str:
     """What the acceptance check says about a branch; empty when it holds."""
     with TemporaryDirectory() as folder:
@@ -49,10 +55,10 @@ def main(actor: str, repository: str, task_file: str) -> int:
     """Assess, implement, check, and ask again with what is wrong."""
     task = json.loads(Path(task_file).read_text())
     assessed = call(actor, "assess-task", task)
-    for objection in assessed.get("objections", []):
-        print(f"for a person to decide: {objection['id']}: {objection['because']}")
     if not assessed["feasible"]:
+        show("for a person to decide", assessed["objections"])
         return 2
+    show("committed", assessed["commitments"])
     for _ in range(TRIES):
         answer = call(actor, "implement-task", task)
         wrong = wrong_with(repository, answer["branch"]) if answer["accepted"] else answer["because"]

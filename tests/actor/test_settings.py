@@ -33,6 +33,7 @@ DEFAULTS = {
     "MAX_CHANGED_FILES": "2000",
     "MAX_PATCH_BYTES": "33554432",
     "SHUTDOWN_GRACE_S": "25",
+    "BUILD_TIMEOUT_S": "1800",
     "PORT": "8080",
 }
 SECRETS = ("GITHUB_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
@@ -174,6 +175,28 @@ def test_the_scripted_engine_needs_its_script() -> None:
 def test_images_can_be_switched_off() -> None:
     assert Settings.from_env({"IMAGES": "off"}).images is False
     assert Settings.from_env({"IMAGES": "on"}).images is True
+
+
+@pytest.mark.parametrize(
+    ("environ", "builder"),
+    [
+        ({}, "buildah"),
+        ({"BUILDKIT_HOST": "tcp://b:1"}, "buildctl"),
+        ({"BUILDKIT_HOST": "tcp://b:1", "IMAGE_BUILDER": "buildah"}, "buildah"),
+        ({"IMAGE_BUILDER": "buildctl"}, "buildctl"),
+        ({"BUILDKIT_HOST": "tcp://b:1", "IMAGE_BUILDER": "none"}, "none"),
+        ({"BUILDKIT_HOST": "tcp://b:1", "IMAGES": "off"}, "none"),
+        ({"IMAGES": "off", "IMAGE_BUILDER": "none"}, "none"),
+    ],
+)
+def test_what_builds_images_follows_from_three_variables(environ: dict[str, str], builder: str) -> None:
+    assert Settings.from_env(environ).builder == builder
+
+
+@pytest.mark.parametrize(("images", "builder"), [("off", "buildah"), ("off", "buildctl"), ("on", "none")])
+def test_the_older_word_and_the_builder_may_not_contradict_each_other(images: str, builder: str) -> None:
+    said = wrong(IMAGES=images, IMAGE_BUILDER=builder)
+    assert said == f"IMAGES={images} and IMAGE_BUILDER={builder} contradict each other; unset IMAGES, or IMAGE_BUILDER"
 
 
 # --- secrets and who pays --------------------------------------------------------------------------

@@ -22,7 +22,7 @@ FEASIBLE = {
         {"id": "E2", "commitment": "in a second", "by": "curl"},
     ],
 }
-NOT_FEASIBLE = {"feasible": False, "objections": [{"id": "E2", "because": "fast is no number"}], "commitments": []}
+NOT_FEASIBLE = {"feasible": False, "objections": [{"id": "E2", "why": "fast is no number"}], "commitments": []}
 
 
 @pytest.fixture

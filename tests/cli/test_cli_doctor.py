@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from foundry_implementation_actor.actor.examine import DECLARED, TESTED_CLAUDE
-from foundry_implementation_actor.actor.fitness import State, containment
+from foundry_implementation_actor.actor.fitness import containment
 from foundry_implementation_actor.cli.main import main
+from foundry_implementation_actor.domain.fitness import State
+from support.registry import LoopbackRegistry
 from support.repos import SIDECAR, write_files
 
 SECRETS = ("GITHUB_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
@@ -92,8 +94,16 @@ def test_nothing_set_says_what_to_set_and_ends_with_3(host: Host) -> None:
     code, table = host.examined()
     missing = {finding["subject"]: finding["mend"] for finding in table["findings"] if finding["state"] == "missing"}
     assert code == 3
-    assert set(missing) == {"GITHUB_TOKEN", "claude", "model login", "IMAGE_REGISTRY", "BUILDKIT_HOST", "buildctl"}
+    assert set(missing) == {"GITHUB_TOKEN", "claude", "model login", "images"}
     assert all(missing.values())
+
+
+def test_a_host_that_is_listed_in_vain_is_warned_of_where_something_holds_a_session(host: Host) -> None:
+    host.set(SESSION_HOSTS="127.0.0.1:8080", SANDBOX="auto")
+    finding = host.found("SESSION_HOSTS")
+    assert (finding["state"], "host.internal:8080" in finding["mend"]) == ("warning", True)
+    host.set(SANDBOX="none")
+    assert "SESSION_HOSTS" not in {finding["subject"] for finding in host.examined()[1]["findings"]}
 
 
 @pytest.mark.parametrize(
@@ -254,12 +264,24 @@ def test_a_forge_of_files_needs_no_token(host: Host) -> None:
 
 
 @pytest.mark.parametrize(("body", "state"), [("exit 0", "ok"), ("echo no daemon there >&2; exit 1", "missing")])
-def test_the_image_builder_is_asked_when_all_of_it_is_there(host: Host, body: str, state: str) -> None:
-    host.set(IMAGES="on", IMAGE_REGISTRY="registry.example.com", BUILDKIT_HOST="tcp://127.0.0.1:1")
+def test_the_builder_and_the_registry_are_asked(host: Host, tmp_path: Path, body: str, state: str) -> None:
     host.program("buildctl", body)
-    found = host.found("images")
+    with LoopbackRegistry(tmp_path / "registry") as registry:
+        host.set(IMAGES="on", IMAGE_REGISTRY=registry.host, REGISTRY_TLS="off", BUILDKIT_HOST="tcp://127.0.0.1:1")
+        found = host.found("images")
     assert found["state"] == state
-    assert state == "ok" or "no daemon there" in found["seen"]
+    told = f"buildctl builds them, {registry.host} takes them; what a Dockerfile runs reaches no network"
+    assert (told if state == "ok" else "no daemon there") in found["seen"]
+
+
+def test_a_registry_that_does_not_answer_is_missing(host: Host, tmp_path: Path) -> None:
+    host.program("buildctl", "exit 0")
+    with LoopbackRegistry(tmp_path / "registry") as registry:
+        pass
+    host.set(IMAGES="on", IMAGE_REGISTRY=registry.host, REGISTRY_TLS="off", BUILDKIT_HOST="tcp://127.0.0.1:1")
+    found = host.found("images")
+    assert found["state"] == "missing"
+    assert found["seen"].startswith(f"{registry.host}: the registry does not answer")
 
 
 # --- state, script, instance ---------------------------------------------------------------------

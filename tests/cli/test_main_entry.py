@@ -13,6 +13,7 @@ from foundry_implementation_actor.cli import main as entry
 from foundry_implementation_actor.cli.gate import COMMANDS as GATE_COMMANDS
 from foundry_implementation_actor.cli.main import COMMANDS, Entry, main
 from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.system.install import install
 
 SOUND = """\
 context: foundry-implementation-actor/agentic-context/v1
@@ -94,7 +95,7 @@ def test_help_needs_no_extra(name: str) -> None:
     assert "Examples:" in done.stdout
 
 
-INSTALL = "hint: pip install 'foundry-implementation-actor[gate]>=0.8'"
+INSTALL = f"hint: {install('gate')}"
 
 
 def test_without_the_extra_the_server_says_what_to_install() -> None:

@@ -51,6 +51,27 @@ def test_json_holds_every_name_under_a_plain_identifier(use: Path, capsys: pytes
     assert names["actor_name"] == "ACME.PARTS.CAP.SUP.007.WID-implementation"
 
 
+@pytest.mark.parametrize(
+    ("verify", "said", "remediate"),
+    [
+        ("[make, test]", "make test", 0),
+        ("{run: [make, test], remediate: 1}", "make test (when red, up to 1 remediation)", 1),
+        ("{run: [make, test], remediate: 2}", "make test (when red, up to 2 remediations)", 2),
+    ],
+)
+def test_a_verify_is_shown_with_how_often_it_may_be_remediated(
+    use: Path, capsys: pytest.CaptureFixture[str], verify: str, said: str, remediate: int
+) -> None:
+    text = SOUND.replace("dockerfile: web}", f"dockerfile: web, verify: {verify}}}")
+    (use / "actor-agentic-context.yaml").write_text(text)
+    assert main(["show", str(use)]) == 0
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("verify(web)")]
+    assert line.removeprefix("verify(web)").strip() == said
+    assert main(["show", str(use), "--json"]) == 0
+    [web] = json.loads(capsys.readouterr().out)["components"]
+    assert (web["verify"], web["remediate"]) == (["make", "test"], remediate)
+
+
 @pytest.mark.parametrize("registry", ["https://reg.example", "reg.example/Team", "", "-x", "a b", "r:port"])
 def test_a_registry_with_a_scheme_or_odd_characters_is_refused(
     use: Path, registry: str, capsys: pytest.CaptureFixture[str]

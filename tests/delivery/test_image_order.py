@@ -19,18 +19,18 @@ def test_a_directory_that_leads_out_of_the_export_is_refused(tmp_path: Path, way
     (export / "link").symlink_to(tmp_path / "outside")
     folders = {"context": "backend/", "dockerfile": "backend", part: way}
     with pytest.raises(ActorError, match="leads out of the commit") as refused:
-        ImageOrder(export, folders["context"], folders["dockerfile"], "r/x:1").check()
+        ImageOrder(export, folders["context"], folders["dockerfile"], "r/x:1", created=0).check()
     assert refused.value.code is Code.UNFIT
 
 
 def test_a_link_that_stays_inside_the_export_is_taken(tmp_path: Path) -> None:
     (tmp_path / "backend").mkdir()
     (tmp_path / "link").symlink_to("backend")
-    ImageOrder(tmp_path, "backend/", "link", "r/x:1").check()
+    ImageOrder(tmp_path, "backend/", "link", "r/x:1", created=0).check()
 
 
 def test_a_dockerfile_that_is_a_link_out_of_the_export_is_refused(tmp_path: Path) -> None:
     (tmp_path / "export" / "backend").mkdir(parents=True)
     (tmp_path / "export" / "backend" / "Dockerfile").symlink_to(tmp_path / "other")
     with pytest.raises(ActorError, match="'backend/Dockerfile' leads out of the commit"):
-        ImageOrder(tmp_path / "export", "backend/", "backend", "r/x:1").check()
+        ImageOrder(tmp_path / "export", "backend/", "backend", "r/x:1", created=0).check()

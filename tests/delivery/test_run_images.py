@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from foundry_implementation_actor.domain.error import ActorError, Code
 from support.place import BRANCH, Place, shell, write
+from support.registry import LoopbackRegistry
 from support.repos import CAPABILITY_FILES, SIDECAR, Files
 
 NEW = "backend/discount.py"
 HOST = "tcp://builder.invalid:1234"
-REGISTRY = "registry.example.com:5000/foundry"
-
-# Notes how it was called and what lies in its context; says no to an image whose name stands in `refuse`.
-BUILDCTL = """\
-#!/bin/sh
-call=$(mktemp -d DESK/call.XXXXXX)
-printf '%s\\0' "$@" > $call/argv
-env > $call/env
-pwd > $call/cwd
-[ "$1" = build ] || exit $(cat DESK/workers 2>/dev/null || echo 0)
-find . -type f -not -path './.git' > $call/files
-cat backend/price.py > $call/price 2>/dev/null
-mv $call $call.done
-while read -r name; do
-    case "$*" in *"/$name:"*) echo "cannot build $name" >&2; exit 1 ;; esac
-done < DESK/refuse
-"""
+STAND_IN = Path(__file__).parents[1] / "support" / "stand_in_buildctl.py"
 
 
 @dataclass
@@ -40,43 +28,48 @@ class Build:
 
     argv: list[str]
     env: dict[str, str]
-    cwd: Path
-    files: set[str]
+    cwd: str
+    files: list[str]
     price: str
+
+    @property
+    def built(self) -> bool:
+        """Whether it was to build, without pushing yet."""
+        return self.argv[0] == "build" and ",push=false," in self.argv[-1]
 
 
 class Builder:
-    """A `buildctl` on PATH that only notes what it is asked."""
+    """A stand-in for `buildctl` on PATH, and a real registry on loopback that its images go to."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, host: str) -> None:
+        self.registry = f"{host}/foundry"
         self.desk = base / "desk"
         self.bin = base / "bin"
         self.desk.mkdir(parents=True)
         self.bin.mkdir()
-        self.refuse()
         program = self.bin / "buildctl"
-        program.write_text(BUILDCTL.replace("DESK", str(self.desk)))
+        program.write_text(f"#!{sys.executable} -I\n{STAND_IN.read_text()}")
         program.chmod(0o755)
 
-    def refuse(self, *components: str) -> None:
-        """Let the images of these components, and no others, not be built."""
-        (self.desk / "refuse").write_text("".join(f"{name}\n" for name in components))
+    def refuse(self, *components: str, to: str = "build") -> None:
+        """Let the images of these components, and no others, not be built, or not be pushed."""
+        (self.desk / f"refuse-{to}").write_text(" ".join(components))
+
+    def salt(self, text: str) -> None:
+        """Let every image from now on be another than before."""
+        (self.desk / "salt").write_text(text)
 
     @property
     def builds(self) -> list[Build]:
-        return sorted((self._read(call) for call in self.desk.glob("*.done")), key=lambda build: build.argv)
-
-    @staticmethod
-    def _read(call: Path) -> Build:
-        env = dict(line.split("=", 1) for line in (call / "env").read_text().splitlines())
-        files = {name.removeprefix("./") for name in (call / "files").read_text().splitlines()}
-        argv = (call / "argv").read_text().split("\0")[:-1]
-        return Build(argv, env, Path((call / "cwd").read_text().strip()), files, (call / "price").read_text())
+        """Every call that built, by its image."""
+        calls = [Build(**json.loads(call.read_text())) for call in self.desk.glob("call.*.json")]
+        return sorted((call for call in calls if call.built), key=lambda build: build.argv)
 
 
 @pytest.fixture
-def builder(tmp_path: Path) -> Builder:
-    return Builder(tmp_path / "builder")
+def builder(tmp_path: Path) -> Iterator[Builder]:
+    with LoopbackRegistry(tmp_path / "registry") as registry:
+        yield Builder(tmp_path / "builder", registry.host)
 
 
 def publishing(
@@ -87,8 +80,8 @@ def publishing(
     sidecar: str = SIDECAR,
     more: Mapping[str, str] = {},
 ) -> Place:
-    settings = {"IMAGES": "on", "IMAGE_REGISTRY": REGISTRY, "BUILDKIT_HOST": HOST, "DOCKER_CONFIG": "/docker"}
-    settings |= {"PATH": f"{builder.bin}:{os.environ['PATH']}", **more}
+    settings = {"IMAGES": "on", "IMAGE_REGISTRY": builder.registry, "BUILDKIT_HOST": HOST, "REGISTRY_TLS": "off"}
+    settings |= {"DOCKER_CONFIG": "/docker", "PATH": f"{builder.bin}:{os.environ['PATH']}", **more}
     return Place(base / "place", files=files, sidecar=sidecar, local=True, settings=settings)
 
 
@@ -101,13 +94,22 @@ def place(tmp_path: Path, builder: Builder) -> Iterator[Place]:
 def test_one_image_is_published_for_the_component_that_was_touched(place: Place, builder: Builder) -> None:
     reply = place.run(write(NEW), task_id="TASK-014")
     sha = place.repo.git("rev-parse", "--short=7", "impl/TASK-014")
-    ref = f"{REGISTRY}/acme.parts/sup.007.wid/backend:0.1.0-task-014-{sha}"
+    ref = f"{builder.registry}/acme.parts/sup.007.wid/backend:0.1.0-task-014-{sha}"
     assert reply == {"accepted": True, "branch": "impl/TASK-014", "images": [ref]}
+    commit, made = place.repo.git("log", "-1", "--format=%H %ct", "impl/TASK-014").split()
+    created = datetime.fromtimestamp(int(made), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    source = f"file://{place.repo.path}"
+    labels = {"created": created, "revision": commit, "source": source, "title": "acme.parts.cap.sup.007.wid-backend"}
+    options = [f"build-arg:SOURCE_DATE_EPOCH={made}", "force-network-mode=none"]
+    options += [f"label:org.opencontainers.image.{name}={text}" for name, text in labels.items()]
+    options += [f"label:org.opencontainers.image.version=0.1.0-task-014-{sha}"]
     [build] = builder.builds
     assert build.argv == [
         "build", "--progress", "plain", "--frontend", "dockerfile.v0",
         "--local", "context=backend", "--local", "dockerfile=backend",
-        "--output", f"type=image,name={ref},push=true",
+        *(word for option in options for word in ("--opt", option)),
+        "--metadata-file", build.argv[-3],
+        "--output", f"type=image,name={ref},push=false,rewrite-timestamp=true,registry.insecure=true",
     ]  # fmt: skip
 
 
@@ -127,10 +129,11 @@ def test_images_are_built_from_the_exported_commit_and_not_from_the_sessions_tre
             write("backend/secret.log"), write(NEW), shell("chmod +x backend/price.py; touch -t 200001010000 backend/*")
         )
         [build] = builder.builds
-        assert build.files == {*files, NEW, "actor-agentic-context.yaml"}
-        assert not build.cwd.is_relative_to(place.state / "tree")
-        assert build.cwd.name != "tree"
-        assert not build.cwd.exists()
+        assert set(build.files) == {*files, NEW, "actor-agentic-context.yaml"}
+        cwd = Path(build.cwd)
+        assert not cwd.is_relative_to(place.state / "tree")
+        assert cwd.name != "tree"
+        assert not cwd.exists()
 
 
 def test_a_hostile_attribute_or_filter_changes_nothing_in_the_export(place: Place, builder: Builder) -> None:
@@ -162,7 +165,7 @@ def test_a_component_whose_name_differs_from_its_path_is_published(tmp_path: Pat
     files["deploy/server/Dockerfile"] = "FROM scratch\n"
     with publishing(tmp_path, builder, files=files, sidecar=sidecar) as place:
         [image] = place.run(write("src/server/x"))["images"]
-        assert image.startswith(f"{REGISTRY}/acme.parts/sup.007.wid/backend:0.1.0-task-1-")
+        assert image.startswith(f"{builder.registry}/acme.parts/sup.007.wid/backend:0.1.0-task-1-")
         [build] = builder.builds
         assert build.argv[6:9:2] == ["context=src/server", "dockerfile=deploy/server"]
 
@@ -203,7 +206,7 @@ def test_one_failing_image_is_told_with_what_was_delivered_and_asking_again_goes
     head = place.repo.branches()[BRANCH]
     assert reply["accepted"] is False
     assert f"the branch {BRANCH} is pushed at {head[:12]}, but not every image is published" in reply["because"]
-    assert f"Published: {REGISTRY}/acme.parts/sup.007.wid/backend:" in reply["because"]
+    assert f"Published: {builder.registry}/acme.parts/sup.007.wid/backend:" in reply["because"]
     assert "Not published: " in reply["because"]
     assert "cannot build stub" in reply["because"]
     builder.refuse()
@@ -212,6 +215,43 @@ def test_one_failing_image_is_told_with_what_was_delivered_and_asking_again_goes
     assert len(again["images"]) == 2
     assert place.repo.branches()[BRANCH] == head
     assert len(place.recorded("session", "start")) == 1
+
+
+def test_a_push_that_fails_is_told_and_asking_again_pushes(place: Place, builder: Builder) -> None:
+    builder.refuse("backend", to="push")
+    reply = place.run(write(NEW))
+    assert reply["accepted"] is False
+    assert "the image could not be pushed: cannot push backend" in reply["because"]
+    builder.refuse(to="push")
+    assert place.run(write("backend/never"))["accepted"] is True
+    assert len(place.recorded("session", "start")) == 1
+
+
+def test_an_image_that_is_there_already_is_built_again_and_not_pushed_again(place: Place, builder: Builder) -> None:
+    first = place.run(write(NEW))
+    builder.refuse("backend", to="push")
+    assert place.run(write("backend/never")) == first
+    before, after = place.recorded("image-published")
+    assert (before["was_there"], after["was_there"]) == (False, True)
+    assert before["digest"] == after["digest"]
+
+
+def test_a_ref_that_names_another_image_is_not_overwritten(place: Place, builder: Builder) -> None:
+    [image] = place.run(write(NEW))["images"]
+    [was] = place.recorded("image-published")
+    builder.salt("another")
+    reply = place.run(write("backend/never"))
+    assert reply["accepted"] is False
+    assert f"{image}: the ref names another image, {was['digest']}; sha256:" in reply["because"]
+    builder.salt("")
+    assert place.run(write("backend/never"))["accepted"] is True
+
+
+def test_with_build_network_on_a_dockerfile_may_reach_the_network(tmp_path: Path, builder: Builder) -> None:
+    with publishing(tmp_path, builder, more={"BUILD_NETWORK": "on"}) as place:
+        place.run(write(NEW))
+        [build] = builder.builds
+        assert "force-network-mode=none" not in build.argv
 
 
 def after_push(place: Place, act: Callable[[], object]) -> None:
@@ -249,7 +289,7 @@ def test_a_history_that_is_gone_after_the_push_is_told_with_what_was_delivered(p
         mirror.rename(place.state / "gone")
 
     after_push(place, lose_the_mirror)
-    assert "git read-tree failed" in pushed_but(place, place.run(write(NEW)))
+    assert "git log failed" in pushed_but(place, place.run(write(NEW)))
 
 
 def test_a_stop_while_images_are_built_is_told_as_such(place: Place) -> None:
@@ -284,7 +324,7 @@ def test_images_that_are_off_are_said_to_be(tmp_path: Path, builder: Builder) ->
 
 MISSING = {
     "no registry": ({"IMAGE_REGISTRY": ""}, "IMAGE_REGISTRY is not set"),
-    "no builder's address": ({"BUILDKIT_HOST": ""}, "BUILDKIT_HOST is not set"),
+    "no builder's address": ({"BUILDKIT_HOST": "", "IMAGE_BUILDER": "buildctl"}, "BUILDKIT_HOST is not set"),
     "no buildctl": ({"PATH": "/usr/bin:/bin"}, "the program 'buildctl' was not found"),
 }
 
@@ -331,6 +371,24 @@ def test_a_missing_dockerfile_is_told_before_a_session(tmp_path: Path, builder: 
         assert "these Dockerfiles are not in the repository" in (because := place.refused(write(NEW)))
         assert "stub: stub/Dockerfile" in because
         assert not place.session_ran
+
+
+def test_a_remediation_publishes_what_the_whole_task_touched(place: Place, builder: Builder) -> None:
+    first = place.run(write(NEW), write("stub/x"))["images"]
+    again = place.run(write(NEW, "v = 2\n"), remediation_context="again")["images"]
+    assert len(again) == 2
+    assert again[0] != first[0]
+    assert again[1] == first[1]
+    assert [record["was_there"] for record in place.recorded("image-published") if record["image"] == first[1]] == [
+        False,
+        True,
+    ]
+
+
+def test_asking_a_remediation_again_names_the_same_images(place: Place, builder: Builder) -> None:
+    place.run(write(NEW), write("stub/x"))
+    again = place.run(write(NEW, "v = 2\n"), remediation_context="again")
+    assert place.run(write("backend/never"), remediation_context="again") == again
 
 
 def test_the_nearest_tag_of_a_remediation_still_versions_its_image(place: Place) -> None:

@@ -14,7 +14,7 @@ from support.serving import PROGRAM, Serving, real_environment
 EYES = ["Glob", "Grep", "Read"]
 VERDICT: dict[str, Any] = {
     "feasible": False,
-    "objections": [{"id": "E1", "because": "no price for none is stated"}],
+    "objections": [{"id": "E1", "why": "no price for none is stated"}],
     "commitments": [],
 }
 

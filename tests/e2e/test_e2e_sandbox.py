@@ -77,7 +77,7 @@ def test_a_session_in_a_sandbox_finds_no_secret_and_nothing_of_the_actors_state(
 ASK = """
 import socket, sys, urllib.error, urllib.request
 
-allowed, other = sys.argv[1:]
+allowed, other, mistaken = sys.argv[1:]
 proxied = urllib.request.build_opener()
 straight = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -96,6 +96,7 @@ ask("port", proxied, other)
 ask("name", proxied, "other.example")
 ask("spelling", proxied, f"2130706433:{other.partition(':')[2]}")
 ask("metadata", proxied, "169.254.169.254")
+ask("mistaken", proxied, mistaken)
 ask("straight", straight, f"127.0.0.1:{other.partition(':')[2]}")
 ask("address", straight, "192.0.2.1")
 try:
@@ -111,15 +112,17 @@ except OSError as error:
 @pytest.mark.parametrize("sandbox", SANDBOXES)
 def test_a_session_reaches_the_listed_host_and_no_other_by_any_way(tmp_path: Path, sandbox: str) -> None:
     needed(sandbox)
-    with Origin() as allowed, Origin() as other:
-        settings = {"SANDBOX": sandbox, "SESSION_HOSTS": allowed.named}
+    with Origin() as allowed, Origin() as other, Origin() as unreached:
+        # `doctor` warns of the second: inside it is the session's own loopback.
+        mistaken = f"127.0.0.1:{unreached.server_port}"
+        settings = {"SANDBOX": sandbox, "SESSION_HOSTS": f"{allowed.named},{mistaken}"}
         with Place(tmp_path, local=True, settings=settings) as place:
-            asks = shell(f"python3 backend/ask.py {allowed.named} {HOST_NAME}:{other.server_port}")
+            asks = shell(f"python3 backend/ask.py {allowed.named} {HOST_NAME}:{other.server_port} {mistaken}")
             place.landed(write("backend/ask.py", ASK), asks)
             said = dict(line.split(" ", 1) for line in place.told.splitlines() if " " in line)
             refused = {record["host"] for record in place.recorded("egress-refused")}
     assert said["listed"] == "200"
     assert [said[word][:3] for word in ("port", "name", "spelling", "metadata")] == ["403", "403", "400", "403"]
-    assert [said[word][:6] for word in ("straight", "address", "udp")] == ["no way"] * 3
+    assert [said[word][:6] for word in ("mistaken", "straight", "address", "udp")] == ["no way"] * 4
     assert {HOST_NAME, "other.example", "169.254.169.254"} <= refused
-    assert (len(allowed.asked), other.asked) == (1, [])
+    assert (len(allowed.asked), other.asked, unreached.asked) == (1, [], [])

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foundry_implementation_actor.domain.error import SettingsError
+from foundry_implementation_actor.domain.fitness import State
 from foundry_implementation_actor.egress.allowed import Allowed, Target
+from foundry_implementation_actor.egress.loopback import mistaken
 from foundry_implementation_actor.egress.route import SiteProxy, Upstream
 
 
@@ -42,6 +44,33 @@ def lists(hosts: str, host: str, port: int) -> bool:
 )
 def test_a_host_is_reached_by_its_name_and_port(hosts: str, host: str, port: int, listed: bool) -> None:
     assert lists(hosts, host, port) is listed
+
+
+@pytest.mark.parametrize(
+    ("hosts", "warned"),
+    [
+        ("127.0.0.1:8080", {"127.0.0.1:8080": "host.internal:8080"}),
+        (
+            "api.example.org,localhost:5000,127.0.0.1",
+            {"localhost:5000": "host.internal:5000", "127.0.0.1": "host.internal,"},
+        ),
+        ("[::1]:81,LOCALHOST.:82", {"[::1]:81": "host.internal:81", "localhost:82": "host.internal:82"}),
+        ("*.localhost:83", {"*.localhost:83": "host.internal:83"}),
+        ("::ffff:127.0.0.1", {"127.0.0.1": "host.internal,"}),
+        ("host.internal:8080,10.1.2.3:5000,127.0.0.9:80,*.example.org,localhost.example.org", {}),
+        ("*,127.0.0.1:8080", {}),
+        ("", {}),
+    ],
+)
+def test_an_item_that_means_the_sessions_own_loopback_is_warned_of_with_the_one_to_write(
+    hosts: str, warned: dict[str, str]
+) -> None:
+    found = list(mistaken(Allowed.read(hosts)))
+    assert [finding.seen.partition(" is the session's own loopback")[0] for finding in found] == list(warned)
+    assert all(meant in finding.mend for finding, meant in zip(found, warned.values(), strict=True))
+    assert {(finding.subject, finding.state, finding.stops) for finding in found} <= {
+        ("SESSION_HOSTS", State.WARNING, False)
+    }
 
 
 @pytest.mark.parametrize(

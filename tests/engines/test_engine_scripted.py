@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -28,6 +29,7 @@ def script(body: str) -> Scripted:
 
 SEVERAL = script("""\
 - {door: assess-task, steps: [{answer: {feasible: true}}]}
+- {task: TASK-1, attempt: 2, steps: [{say: mended}]}
 - {task: TASK-1, remediation: true, steps: [{say: second try}]}
 - {task: TASK-1, steps: [{say: first try}]}
 - {door: implement-task, task: TASK-2, steps: [{say: another}]}
@@ -35,26 +37,29 @@ SEVERAL = script("""\
 
 
 @pytest.mark.parametrize(
-    ("door", "task", "remediation", "said"),
+    ("door", "order", "said"),
     [
-        (Door.ASSESS, "TASK-1", False, '{"feasible": true}'),
-        (Door.IMPLEMENT, "TASK-1", False, "first try"),
-        (Door.IMPLEMENT, "TASK-1", True, "second try"),
-        (Door.IMPLEMENT, "TASK-2", True, "another"),
+        (Door.ASSESS, {}, '{"feasible": true}'),
+        (Door.IMPLEMENT, {}, "first try"),
+        (Door.IMPLEMENT, {"remediation": True}, "second try"),
+        (Door.IMPLEMENT, {"remediation": True, "attempt": 2}, "mended"),
+        (Door.IMPLEMENT, {"remediation": True, "attempt": 3}, "second try"),
+        (Door.IMPLEMENT, {"task_id": "TASK-2", "remediation": True}, "another"),
     ],
 )
 def test_the_first_session_that_matches_the_order_is_played(
-    stage: Stage, door: Door, task: str, remediation: bool, said: str
+    stage: Stage, door: Door, order: dict[str, Any], said: str
 ) -> None:
-    end = stage.drive(SEVERAL, stage.order(door, task_id=task, remediation=remediation))
+    end = stage.drive(SEVERAL, stage.order(door, **order))
     assert (end.cause, end.text) == (Cause.FINISHED, said)
 
 
 def test_an_order_without_a_session_is_an_error_that_names_it(stage: Stage) -> None:
     with pytest.raises(ActorError) as raised:
-        stage.drive(SEVERAL, stage.order(task_id="TASK-9", remediation=True))
+        stage.drive(SEVERAL, stage.order(task_id="TASK-9", remediation=True, attempt=2))
     assert (raised.value.code, raised.value.where) == (Code.UNFIT, "script.yaml")
-    assert raised.value.message == "the script has no session for implement-task of task 'TASK-9' with remediation"
+    asked = "implement-task of task 'TASK-9' with remediation, attempt 2"
+    assert raised.value.message == f"the script has no session for {asked}"
     assert "the script" in raised.value.hint
 
 
@@ -113,6 +118,10 @@ WRONG: list[tuple[str, str]] = [
     (HEAD + "- {door: x, steps: []}", "3:4: session 1: door: must be one of implement-task, assess-task"),
     (HEAD + "- {task: 14, steps: []}", "3:4: session 1: task: must be a task id; quote it"),
     (HEAD + "- {remediation: maybe, steps: []}", "3:4: session 1: remediation: must be true or false"),
+    *(
+        (HEAD + f"- {{attempt: {value}, steps: []}}", "3:4: session 1: attempt: must be a whole number from 1")
+        for value in ("0", "true", "-1", "1.0", "'1'")
+    ),
     (HEAD + "- steps: []\n  stepz: 1", "4:3: session 1: stepz: is not known"),
     (HEAD + "- steps:\n  - say: a\n    shell: b", "4:5: session 1, step 1: must be a mapping with one key"),
     (

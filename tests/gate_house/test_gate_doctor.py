@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
+from packaging.requirements import Requirement
 from trees import PHP, PYTHON, app, everything, needs_php, write
 
-from foundry_implementation_actor.gate.fitness import Finding, State, examine
+from foundry_implementation_actor.domain.fitness import Finding, State
+from foundry_implementation_actor.gate.fitness import examine
 from foundry_implementation_actor.gate.house import House
+from support.apps import FAKE, TEST, python_app
 
 
 def findings(house: House) -> dict[str, Finding]:
@@ -103,3 +112,53 @@ def test_an_app_on_a_path_with_a_colon_is_told_that_python_cannot_import_there(t
     found = findings(app(tmp_path / "my:app", PYTHON))["app"]
     assert (found.state, "':'" in found.seen, "':'" in found.mend) == (State.MISSING, True, True)
     assert findings(app(tmp_path / "mine", PYTHON))["app"].state is State.OK
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def brought_by(extra: str) -> set[str]:
+    """The packages that come with this one and an extra of it, as far as they are installed here."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"][extra]]
+    found: set[str] = set()
+    while wanted:
+        requirement = Requirement(wanted.pop())
+        if requirement.name in found or (requirement.marker and not requirement.marker.evaluate({"extra": ""})):
+            continue
+        found.add(requirement.name)
+        wanted += metadata.requires(requirement.name) or ()
+    return found
+
+
+def installed(venv: Path, packages: set[str]) -> Path:
+    """A new environment with these packages, and this one from its sources; gives its interpreter."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    site = Path(sysconfig.get_path("purelib", vars={"base": str(venv)}))
+    for package in packages:
+        for file in metadata.files(package) or ():
+            place = Path(str(file.locate()))
+            if len(file.parts) > 1 and file.parts[0] == "..":
+                (venv / "bin" / place.name).symlink_to(place)
+            elif not (site / file.parts[0]).exists():
+                (site / file.parts[0]).symlink_to(Path(str(metadata.distribution(package).locate_file(file.parts[0]))))
+    (site / "sources.pth").write_text(f"{ROOT / 'src'}\n")
+    return venv / "bin" / "python"
+
+
+def test_the_extra_alone_judges_the_tests_of_an_app_without_an_environment(tmp_path: Path) -> None:
+    python = installed(tmp_path / "venv", brought_by("gate"))
+    root = python_app(tmp_path / "app")
+    (tmp_path / "body").write_text(TEST)
+    (tmp_path / "fake").write_text(FAKE)
+    said = {}
+    for words in (("doctor",), ("implement", "shop", "TestCart", "--content", tmp_path / "body"),
+                  ("implement", "shop", "Cart", "--content", tmp_path / "fake")):  # fmt: skip
+        argv = [python, "-m", "foundry_implementation_actor.cli", "gate", *words, "--json"]
+        done = subprocess.run(argv, cwd=root, capture_output=True, text=True, check=False)
+        assert done.stderr == ""
+        said[words[-1]] = json.loads(done.stdout)
+    states = {finding["subject"]: finding["state"] for finding in said["doctor"]["findings"]}
+    assert {states[judge] for judge in ("syntax", "shape", "linkage", "own-test")} == {State.OK}
+    assert said[tmp_path / "body"]["ok"]
+    assert said[tmp_path / "fake"]["error"].startswith("refused by own-test")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -159,17 +160,10 @@ def test_what_is_made_in_php_is_php(php: House) -> None:
         ("service", "orders", "Service", "src/plugins/orders/service.py is there already, and nothing is overwritten"),
         ("service", "order", "Cart", "did you mean orders?; make the plugin first"),
         ("plugin", "orders", "", "there is a plugin orders already (src/plugins/orders)"),
-        ("plugin", "shop", "Shop", "a plugin has one name; leave out 'Shop'"),
         ("test", "orders", "OrderService", "has its own test already (tests/plugins/orders/test_service.py)"),
         ("test", "orders", "Nothing", "cannot make a test for orders.Nothing: nothing in the plugin declares Nothing"),
         ("test", "orders", "test_service", "orders.test_service is a test itself"),
-        ("controller", "orders", "Cart", "'controller' is not a kind; make one of plugin, service, value-object"),
-        ("service", "orders", "", "a service needs a name beside its plugin: the new class"),
-        ("test", "orders", "", "a test needs a name beside its plugin: the class that it judges"),
         ("service", "nothing", "Cart", "; it has orders"),
-        ("service", "orders", "../Cart", "'../Cart' is no bare name"),
-        ("service", "../orders", "Cart", "'../orders' is no bare name"),
-        ("plugin", "a/b", "", "'a/b' is no bare name"),
         ("service", "orders", "None", "None is a word of the language"),
         ("plugin", "import", "", "import is a word of the language"),
     ],
@@ -178,6 +172,29 @@ def test_nothing_is_overwritten_and_nothing_is_made_in_a_wrong_place(
     python: House, kind: str, plugin: str, name: str, because: str
 ) -> None:
     assert because in unmade(python, kind, plugin, name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "plugin", "name", "said"),
+    [
+        ("plugin", "shop", "Shop", "name: a plugin has one name; leave out 'Shop'"),
+        ("controller", "orders", "Cart", "kind: 'controller' is not a kind; make one of plugin, service, value-object"),
+        ("service", "orders", "", "name: a service needs a name beside its plugin: the new class"),
+        ("test", "orders", "", "name: a test needs a name beside its plugin: the class that it judges"),
+        ("service", "orders", "../Cart", "name: '../Cart' is no bare identifier"),
+        ("service", "orders", "1Cart", "name: '1Cart' is no bare identifier"),
+        ("service", "../orders", "Cart", "plugin: '../orders' is no bare identifier"),
+        ("plugin", "a/b", "", "plugin: 'a/b' is no bare identifier"),
+    ],
+)
+def test_what_no_app_could_be_given_is_the_callers_mistake(
+    python: House, kind: str, plugin: str, name: str, said: str
+) -> None:
+    before = everything(python.root)
+    with pytest.raises(ActorError, match=re.escape(said)) as mistake:
+        make(python, kind, plugin, name)
+    assert mistake.value.code is Code.BAD_REQUEST
+    assert everything(python.root) == before
 
 
 @pytest.mark.parametrize("name", ["List", "string", "Match", "readonly", "__CLASS__", "Exit"])

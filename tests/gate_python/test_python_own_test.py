@@ -38,7 +38,7 @@ def test_without_pytest_the_behaviour_is_unjudged(house: PythonHouse) -> None:
     house.app = replace(house.app, interpreter=(sys.executable, "-S"))
     verdict = house.judge("own-test", GOOD)
     assert (verdict.outcome, verdict.cause) == (
-        Outcome.UNJUDGED, "pytest is not installed for the app's interpreter",
+        Outcome.UNJUDGED, "pytest is not installed for the app's interpreter; gate doctor names what mends it",
     )  # fmt: skip
 
 

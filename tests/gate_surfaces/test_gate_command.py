@@ -16,6 +16,7 @@ import pytest
 
 import foundry_implementation_actor
 from foundry_implementation_actor.cli.main import main
+from foundry_implementation_actor.system.install import install
 from support.apps import FAKE, HONEST, OWN_TEST, SCAFFOLD, TEST, python_app, sources
 
 
@@ -70,7 +71,7 @@ def test_with_json_the_answer_alone_is_on_stdout(app: Path, said: Any, tmp_path:
         (("recover",), 0),
         (("log",), 0),
         (("doctor",), 0),
-        (("make", "spaceship", "shop"), 1),
+        (("make", "plugin", "shop"), 1),
     ):
         given, out, err = said(*words, "--json")
         assert (given, err) == (code, "")
@@ -85,6 +86,33 @@ def test_a_mistake_is_told_on_stderr_with_what_to_do(app: Path, said: Any, tmp_p
     assert "mode=start" in err
     assert said("implement", "shop", "Cart")[0] == 2
     assert said("read", "shop", "Cart", "--app", tmp_path / "nowhere")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("make", "service", "shop", "1bad"),
+        ("make", "service", "../shop", "Cart"),
+        ("make", "spaceship", "shop"),
+        ("make", "service", "shop"),
+        ("make", "plugin", "shop", "Cart"),
+        ("implement", "shop", "1bad", "--content", "pyproject.toml"),
+        ("edit", "1bad", "Cart", "--edits", "pairs.json"),
+        ("batch", "--bodies", "bodies.json"),
+        ("read", "shop", "1bad"),
+        ("test", "shop", "1bad"),
+        ("abandon", "shop", "1bad"),
+        ("log", "--last", "0"),
+    ],
+)
+def test_what_no_app_could_answer_is_the_same_mistake_for_every_command(
+    app: Path, said: Any, words: tuple[str, ...]
+) -> None:
+    (app / "pairs.json").write_text('[{"find": "a", "replace": "b"}]')
+    (app / "bodies.json").write_text('[{"plugin": "shop", "class": "1bad", "content": "x"}]')
+    before = sources(app)
+    code, out, err = said(*words)
+    assert (code, out, "error: " in err.lower(), sources(app)) == (2, "", True, before)
 
 
 def test_a_host_that_is_not_fit_is_exit_code_three(app: Path, said: Any, tmp_path: Path) -> None:
@@ -212,7 +240,7 @@ def test_the_demo_says_what_it_lacks_and_how_to_install_it(tmp_path: Path) -> No
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (3, "")
     assert f"python was left out; it needs pytest ({sys.executable} -m pip install pytest)" in done.stdout
-    assert "tree_sitter_php (pip install 'foundry-implementation-actor[gate]>=" in done.stdout
+    assert f"tree_sitter_php ({install('gate')})" in done.stdout
     assert done.stdout.endswith("nothing could be shown\n")
 
 

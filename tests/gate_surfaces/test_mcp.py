@@ -143,6 +143,67 @@ def test_a_call_that_makes_no_sense_is_an_answer(app: Path) -> None:
     assert sources(app) == before
 
 
+def mcp_command(*words: str | Path) -> list[str]:
+    return [sys.executable, "-m", "foundry_implementation_actor.cli", "mcp", *map(str, words)]
+
+
+@pytest.mark.parametrize("name", ["nowhere", "file"])
+def test_a_folder_that_is_not_there_ends_the_server_before_it_answers_anybody(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    # No client closes the pipe, as none does that waits for its answer.
+    reading, writing = os.pipe()
+    try:
+        done = subprocess.run(
+            mcp_command("--app", tmp_path / name), stdin=reading, capture_output=True, text=True, timeout=60,
+            check=False,
+        )  # fmt: skip
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: {tmp_path / name}: is no folder\nhint: name the app's root\n"
+
+
+def test_a_client_is_told_that_the_folder_is_not_there_and_is_not_connected(tmp_path: Path) -> None:
+    looked_connected: list[Client] = []
+
+    async def talk(connected: Client) -> None:
+        looked_connected.append(connected)
+
+    with (tmp_path / "errors").open("w") as errors, pytest.raises(ExceptionGroup) as ended:
+        run(over_stdio(tmp_path / "nowhere", errors), talk)
+    assert ended.group_contains(MCPError, match="Connection closed")
+    assert not looked_connected
+    assert "is no folder" in (tmp_path / "errors").read_text()
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "no app here or in a folder above"),
+        ({"gate.yaml": "language: python\nsorce: lib\n"}, "sorce"),
+        ({"gate.yaml": "source: lib\n"}, "language"),
+    ],
+)
+def test_a_folder_without_an_app_is_told_at_the_start_and_by_the_tools(
+    tmp_path: Path, files: dict[str, str], said: str
+) -> None:
+    (tmp_path / "app").mkdir()
+    for name, text in files.items():
+        (tmp_path / "app" / name).write_text(text)
+
+    async def talk(connected: Client) -> None:
+        told = (tmp_path / "errors").read_text()
+        assert told.startswith("warning: ")
+        assert told.endswith("; every tool says so until it is mended\n")
+        assert said in told
+        answered, given = await ask(connected, "status")
+        assert (answered, said in given["error"]) == (False, True)
+
+    with (tmp_path / "errors").open("w") as errors:
+        run(over_stdio(tmp_path / "app", errors), talk)
+
+
 def test_an_app_that_is_not_there_is_said_at_each_call_and_a_new_one_is_seen_at_once(tmp_path: Path) -> None:
     (tmp_path / "later").mkdir()
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from foundry_implementation_actor.actor.boot import answer_once
 from foundry_implementation_actor.domain.error import ActorError, Code
-from support.place import Place, Step, shell, write
+from foundry_implementation_actor.domain.run import Door
+from support.place import Place, Step, shell, task, write
 from support.repos import SIDECAR
 
 NEW = "backend/discount.py"
@@ -29,9 +31,16 @@ def test_an_answer_of_an_assessment_comes_back_in_the_cards_shape(place: Place) 
 
 
 def test_an_assessment_that_objects_says_to_what(place: Place) -> None:
-    reply = place.assess({"answer": {"feasible": False, "objections": [{"id": "E1", "because": "no such widget"}]}})
+    reply = place.assess({"answer": {"feasible": False, "objections": [{"id": "E1", "why": "no such widget"}]}})
     assert reply["feasible"] is False
-    assert reply["objections"] == [{"id": "E1", "because": "no such widget"}]
+    assert reply["objections"] == [{"id": "E1", "why": "no such widget"}]
+
+
+def test_an_expectation_whose_id_is_a_number_is_answered_under_its_text(place: Place) -> None:
+    engine = place.engine({"answer": {"feasible": True, "commitments": [{"id": 1, "commitment": "ok"}]}})
+    payload = task(acceptance_surface=[{"id": 1, "expectation": "it works"}])
+    reply = answer_once(place.folder, place.config, engine, Door.ASSESS, payload)
+    assert reply["commitments"] == [{"id": "1", "commitment": "ok"}]
 
 
 def test_an_assessment_writes_and_pushes_nothing_even_when_its_session_does(place: Place) -> None:
@@ -48,8 +57,8 @@ def test_an_assessment_writes_and_pushes_nothing_even_when_its_session_does(plac
 WRONG_ANSWERS: dict[str, Step] = {
     "no JSON": {"say": "It can be done."},
     "no feasible": {"answer": {"objections": []}},
-    "an unknown expectation": {"answer": {"feasible": False, "objections": [{"id": "E9", "because": "x"}]}},
-    "both at once": {"answer": {"feasible": True, "objections": [{"id": "E1", "because": "x"}]}},
+    "an unknown expectation": {"answer": {"feasible": False, "objections": [{"id": "E9", "why": "x"}]}},
+    "both at once": {"answer": {"feasible": True, "objections": [{"id": "E1", "why": "x"}]}},
 }
 
 

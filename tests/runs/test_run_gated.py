@@ -19,6 +19,7 @@ from papeete_actor_synchronous_messaging.actor import Refusal
 from foundry_implementation_actor.domain.error import ActorError, SettingsError
 from foundry_implementation_actor.gate import isolate
 from foundry_implementation_actor.sandbox.choose import why_not
+from foundry_implementation_actor.system.install import install
 from support.apps import FAKE, HONEST, OWN_TEST, SCAFFOLD, TEST
 from support.place import Landed, Place, Step, shell, task, write
 from support.repos import CAPABILITY_FILES, SIDECAR, Files
@@ -382,7 +383,7 @@ def test_the_extra_is_needed_by_gated_sessions_alone(tmp_path: Path, sidecar: st
         environment = place.environment(write("backend/new.py"))
         done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
-    assert ("pip install 'foundry-implementation-actor[gate]" in done.stderr) is (code == 3)
+    assert (install("gate") in done.stderr) is (code == 3)
 
 
 def test_doctor_says_whose_only_pen_the_gate_is(place: Place) -> None:

@@ -121,7 +121,7 @@ def test_a_secret_that_comes_in_two_halves_is_hidden_in_both(place: Place, cut: 
 
 def test_a_secret_that_is_spelled_in_escapes_is_not_in_an_assessments_answer(place: Place) -> None:
     spelled = "".join(f"\\u{ord(character):04x}" for character in SECRET)
-    answer = f'{{"feasible": false, "objections": [{{"id": "E1", "because": "it is {spelled} there"}}]}}'
+    answer = f'{{"feasible": false, "objections": [{{"id": "E1", "why": "it is {spelled} there"}}]}}'
     reply = place.assess({"say": answer})
     assert SECRET not in json.dumps(reply)
     assert "it is *** there" in json.dumps(reply)

@@ -21,6 +21,8 @@ from foundry_implementation_actor.service.calls import Calls
 from foundry_implementation_actor.service.host import listen
 from foundry_implementation_actor.service.serve import serve
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
+from foundry_implementation_actor.system.install import install
+from support.registry import LoopbackRegistry
 from support.repos import SIDECAR
 
 SCRIPT = """
@@ -105,25 +107,32 @@ def not_fit(process: subprocess.Popen[str], count: int) -> list[str]:
 
 def test_a_service_that_can_do_no_run_starts_and_names_each_thing_that_is_missing(folder: Path) -> None:
     login = "set CLAUDE_CODE_OAUTH_TOKEN (from: claude setup-token), or ANTHROPIC_API_KEY to be billed by use"
-    nothing = {"SESSION_ENGINE": "claude-code", "IMAGES": "on", "PATH": "/usr/bin:/bin"}
+    nothing = {"SESSION_ENGINE": "claude-code", "IMAGES": "on", "IMAGE_BUILDER": "buildctl"}
+    nothing |= {"PATH": "/usr/bin:/bin"}
     with serving(folder, **nothing) as (process, started, service):
         assert started["step"] == "actor-started"
         assert not_fit(process, 4) == [
             "the program 'claude' was not found; install it with: npm install -g @anthropic-ai/claude-code",
             f"there is no login for the model; {login}",
-            "IMAGE_REGISTRY is not set; set it to host[:port][/path], or run with images off",
-            "BUILDKIT_HOST is not set; set it to the BuildKit daemon, or run with images off",
+            "BUILDKIT_HOST is not set; set it to the BuildKit daemon, or run with IMAGE_BUILDER=none",
+            "IMAGE_REGISTRY is not set; set it to host[:port][/path], or run with IMAGE_BUILDER=none",
         ]
         assert service.send("GET", "/health").json == {"status": "ok"}
 
 
-def test_a_builder_that_does_not_answer_is_missing_and_its_silence_keeps_nobody_waiting(folder: Path) -> None:
+def test_a_builder_that_does_not_answer_is_missing_and_its_silence_keeps_nobody_waiting(
+    folder: Path, tmp_path: Path
+) -> None:
     program, waits = folder / "buildctl", folder / "waits"
     os.mkfifo(waits)
     program.write_text(f"#!/bin/sh\nread word < {waits}\necho no daemon $GITHUB_TOKEN >&2\nexit 1\n")
     program.chmod(0o755)
-    images = {"IMAGES": "on", "IMAGE_REGISTRY": "registry.example.com", "BUILDKIT_HOST": f"tcp://{TOKEN}"}
-    with serving(folder, **images, PATH=f"{folder}:{os.environ['PATH']}") as (process, _started, service):
+    images = {"IMAGES": "on", "REGISTRY_TLS": "off", "BUILDKIT_HOST": f"tcp://{TOKEN}"}
+    path = f"{folder}:{os.environ['PATH']}"
+    with (
+        LoopbackRegistry(tmp_path / "registry") as registry,
+        serving(folder, **images, IMAGE_REGISTRY=registry.host, PATH=path) as (process, _started, service),
+    ):
         assert service.send("GET", "/health").json == {"status": "ok"}
         waits.write_text("on\n")
         assert not_fit(process, 1) == ["tcp://***: the BuildKit daemon does not answer: no daemon; check BUILDKIT_HOST"]
@@ -181,4 +190,4 @@ def test_without_the_extra_serve_says_what_to_install(folder: Path) -> None:
         [sys.executable, "-c", without + catch], env=environment(folder), capture_output=True, text=True, check=True
     )
     assert "the HTTP server is not installed" in ran.stdout
-    assert "pip install 'foundry-implementation-actor[serve]>=0.8'" in ran.stdout
+    assert install("serve") in ran.stdout

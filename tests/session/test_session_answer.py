@@ -62,15 +62,17 @@ def test_feasible_is_refused_where_it_is_not(value: object) -> None:
 @pytest.mark.parametrize(
     ("given", "repaired"),
     [
-        ([{"id": "E1", "because": "no"}], [{"id": "E1", "because": "no"}]),
-        ([{"id": " e10 ", "because": "no"}], [{"id": "E10", "because": "no"}]),
-        (["E10 is not determined."], [{"id": "E10", "because": "E10 is not determined."}]),
-        (["we cannot do E-1"], [{"id": "E-1", "because": "we cannot do E-1"}]),
-        (["e.2: no"], [{"id": "e.2", "because": "e.2: no"}]),
-        ({"E1": "no", "E10": {"because": "never"}}, [{"id": "E1", "because": "no"}, {"id": "E10", "because": "never"}]),
-        ([{"E1": "no"}], [{"id": "E1", "because": "no"}]),
-        ({"id": "E1", "because": "no"}, [{"id": "E1", "because": "no"}]),
-        ([{"expectation": "E1", "because": "no"}], [{"id": "E1", "expectation": "E1", "because": "no"}]),
+        ([{"id": "E1", "why": "no"}], [{"id": "E1", "why": "no"}]),
+        ([{"id": " e10 ", "why": "no"}], [{"id": "E10", "why": "no"}]),
+        (["E10 is not determined."], [{"id": "E10", "why": "E10 is not determined."}]),
+        (["we cannot do E-1"], [{"id": "E-1", "why": "we cannot do E-1"}]),
+        (["e.2: no"], [{"id": "e.2", "why": "e.2: no"}]),
+        ({"E1": "no", "E10": {"why": "never"}}, [{"id": "E1", "why": "no"}, {"id": "E10", "why": "never"}]),
+        ([{"E1": "no"}], [{"id": "E1", "why": "no"}]),
+        ([{"id": "E1", "reason": "no"}], [{"id": "E1", "reason": "no", "why": "no"}]),
+        ([{"id": "E1", "reason": "no", "note": "x"}], [{"id": "E1", "reason": "no", "note": "x"}]),
+        ({"id": "E1", "why": "no"}, [{"id": "E1", "why": "no"}]),
+        ([{"expectation": "E1", "why": "no"}], [{"id": "E1", "expectation": "E1", "why": "no"}]),
         (None, []),
         ([], []),
         ({}, []),
@@ -87,7 +89,7 @@ def test_an_objection_is_repaired_where_its_meaning_is_certain(given: object, re
         ["E1 and E10 clash"],
         ["E11 is open", "E-10", "E1.5"],
         ["E-1-2 is open"],
-        [{"id": "E7", "because": "no"}],
+        [{"id": "E7", "why": "no"}],
         [{"id": None}],
         [{"id": ["E1"]}],
         [{"because": "no"}],
@@ -147,7 +149,7 @@ def test_an_answer_that_is_nested_too_deep_is_refused() -> None:
 
 
 def test_half_a_surrogate_pair_cannot_get_into_the_reply() -> None:
-    said = entries("objections", [{"id": "E1", "because": "\ud800"}])
+    said = entries("objections", [{"id": "E1", "why": "\ud800"}])
     json.dumps(said, ensure_ascii=False).encode()
 
 

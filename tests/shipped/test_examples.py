@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,13 +13,19 @@ from pathlib import Path
 import pytest
 
 from foundry_implementation_actor import CapabilityConfig, conformance, lint, render_cards
-from support.example_forge import EXAMPLES, ROOT, Forge
+from support.example_forge import EXAMPLES, ROOT, Forge, acting, plain
 from support.repos import Repo
 from support.serving import Serving
+from support.shown import Played, play, shown
 
 USE = EXAMPLES / "acme"
 TASK = EXAMPLES / "peer" / "task.json"
 BRANCH = "impl/TASK-014"
+
+needs_php = pytest.mark.skipif(
+    shutil.which("php") is None or shutil.which("phpunit") is None,
+    reason="php-cli and phpunit are not installed; scripts/setup-php does it",
+)
 
 Done = subprocess.CompletedProcess[str]
 
@@ -33,8 +39,9 @@ def run(environment: Mapping[str, str], *words: str | Path) -> Done:
     return subprocess.run(words, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
 
 
-def test_the_use_passes_lint_without_a_doubt() -> None:
-    report = lint(USE)
+@pytest.mark.parametrize("use", [USE, EXAMPLES / "python-house"], ids=lambda use: use.name)
+def test_a_use_passes_lint_without_a_doubt(use: Path) -> None:
+    report = lint(use)
     assert (report.errors, report.warns) == ([], [])
 
 
@@ -62,9 +69,7 @@ def test_the_embedding_has_twelve_lines_and_lands_a_branch(forge: Forge) -> None
     assert len(code) == 12
     done = run(forge.environment(), sys.executable, program, forge.instance, TASK)
     assert done.returncode == 0, done.stderr
-    shown = re.search(r"^\{.*\}$", (EXAMPLES / "README.md").read_text(), re.MULTILINE)
-    assert shown
-    assert json.loads(done.stdout) == json.loads(shown[0]) == {"accepted": True, "branch": BRANCH, "images": []}
+    assert json.loads(done.stdout) == {"accepted": True, "branch": BRANCH, "images": []}
     assert "no-lines" in Repo(forge.repository).read("backend/orders.py", BRANCH)
 
 
@@ -79,7 +84,8 @@ def test_the_peer_agrees_finds_what_is_wrong_and_gets_it_mended(forge: Forge) ->
         done = peer(forge, served)
         doors = [record["door"] for record in served.recorded("call")]
     assert done.returncode == 0, done.stdout + done.stderr
-    first, last = done.stdout.splitlines()
+    one, two, first, last = done.stdout.splitlines()
+    assert (one[:14], two[:14]) == ("committed: E1:", "committed: E2:")
     assert first.startswith(
         "not yet: E1: an order without lines was answered with {'accepted': False, 'code': 'no-lines'}"
     )
@@ -108,18 +114,59 @@ def test_the_peer_says_what_the_membrane_refused(forge: Forge, tmp_path: Path) -
     assert "priority" in done.stderr
 
 
-def shown_lines(document: Path) -> list[str]:
-    """Every command of a document's console blocks, its continuation lines joined."""
-    blocks = re.findall(r"^```console\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
-    text = "".join(blocks).replace("\\\n", " ")
-    return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
+def test_the_commands_of_the_examples_print_what_is_shown(tmp_path: Path) -> None:
+    document = EXAMPLES / "README.md"
+    [*alone, serve, asked] = shown(document)
+    typed = play([one.command for one in alone], plain(PLACE=str(tmp_path)), ROOT)
+    assert typed == [Played(one.output, 0) for one in alone]
+    assert serve.command == 'foundry-implementation-actor serve "$PLACE/instance" --port 8080 &'
+    with Serving(tmp_path / "instance", acting(tmp_path)) as served:
+        port = served.recorded("actor-started")[0]["port"]
+        [answered] = play([asked.command.replace("8080", str(port))], plain(PLACE=str(tmp_path)), ROOT)
+        sessions = served.recorded("session", "start")
+    assert answered == (asked.output, 0)
+    assert len(sessions) == 2  # one assessed, one mended: the first call found what the program had delivered
 
 
-def test_the_commands_of_the_readme_run_as_they_stand(tmp_path: Path) -> None:
-    lines = shown_lines(EXAMPLES / "README.md")
-    alone = [line for line in lines if "serve" not in line and "peer.py" not in line]
-    assert len(alone) == len(lines) - 2  # those two are what the peer's own tests run
-    environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "PLACE": str(tmp_path)}
-    done = run(environment, "sh", "-euc", "\n".join(alone))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == '{"accepted": true, "branch": "impl/TASK-014", "images": []}'
+@needs_php
+def test_in_the_php_house_bodies_land_or_are_refused_as_its_readme_shows(tmp_path: Path) -> None:
+    lines = shown(EXAMPLES / "php-house" / "README.md")
+    typed = play([one.command for one in lines], plain(PLACE=str(tmp_path)), ROOT)
+    assert [timeless(one.output) for one in typed] == [timeless(one.output) for one in lines]
+    refused = [one.output.startswith("refused") for one in lines]
+    assert [one.code for one in typed] == [int(one) for one in refused]
+    assert sum(refused) == 3
+    fines = tmp_path / "library" / "src" / "Plugins" / "Library" / "Services" / "Fines.php"
+    landed = (EXAMPLES / "php-house" / "bodies" / "Fines.php").read_text()
+    assert fines.read_text() == landed.replace("A_DAY", "PER_DAY")
+
+
+def timeless(text: str) -> str:
+    """A text without its points in time."""
+    return re.sub(r"\d{4}-\d\d-\d\dT\S+", "<time>", text)
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed; scripts/setup-php does it")
+def test_in_the_python_house_a_session_without_another_pen_lands_a_class_and_its_test(tmp_path: Path) -> None:
+    document = EXAMPLES / "python-house" / "README.md"
+    lines = shown(document)
+    said = tmp_path / "said"
+    commands = [f"{one.command} 2>>'{said}'" if " implement " in one.command else one.command for one in lines]
+    assert play(commands, plain(PLACE=str(tmp_path)), ROOT) == [Played(one.output, 0) for one in lines]
+    [told] = re.findall(r"^```text\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
+    progress = [line for line in said.read_text().splitlines() if line.startswith(("  error: OSError", "  the gate"))]
+    assert len(progress) == len(told.splitlines())
+    for line, shortened in zip(progress, told.splitlines(), strict=True):
+        assert line.startswith(shortened)
+
+
+@pytest.mark.parametrize("page", [*EXAMPLES.rglob("README.md")], ids=lambda page: page.parent.name)
+def test_what_a_page_of_the_examples_links_to_is_there(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_example_is_in_the_table() -> None:
+    table = [line for line in (EXAMPLES / "README.md").read_text().splitlines() if line.startswith("|")]
+    folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir()} - {"forge", "scripts", "three-amigos"}
+    assert folders == set(re.findall(r"\[`([a-z-]+)/`\]", "\n".join(table)))

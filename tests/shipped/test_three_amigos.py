@@ -3,44 +3,33 @@
 from __future__ import annotations
 
 import re
-import shlex
-import subprocess
 from pathlib import Path
 
 from foundry_implementation_actor.domain.run import Door
-from support.example_forge import ROOT, Forge
+from support.example_forge import EXAMPLES, ROOT, plain
 from support.repos import Repo
+from support.shown import play, shown
 
 DOCUMENT = ROOT / "docs" / "three-amigos.md"
-
-
-def shown() -> list[tuple[str, str]]:
-    """Every command of the document with what it shows below it."""
-    blocks = re.findall(r"^```console\n(.*?)^```$", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
-    parts = re.split(r"^\$ ", "".join(blocks), flags=re.MULTILINE)[1:]
-    return [(command, output) for command, _, output in (part.partition("\n") for part in parts)]
+REPOSITORY = "forge/acme-lab/ACME.PARTS.CAP.SUP.007.WID-implementation.git"
 
 
 def test_the_round_runs_as_it_is_told(tmp_path: Path) -> None:
-    forge = Forge(tmp_path)
-    ran = []
-    for command, output in shown():
-        words = shlex.split(command)
-        if words[0] == "cat":
-            (tmp_path / words[1]).write_text(output)
-            continue
-        ran.append(words)
-        script = "objection" if "proposal.yaml" in words else "orders"
-        done = subprocess.run(
-            words, cwd=tmp_path, env=forge.environment(script), capture_output=True, text=True, check=False, timeout=120
-        )
-        assert done.stdout == output, done.stderr
-        assert done.returncode == (1 if "proposal.yaml" in words else 0)
-        assert ("impl/TASK-014" in Repo(forge.repository).branches()) == (
-            "implement" in {word for words in ran for word in words}
-        )
-    assert [words[1] for words in ran] == ["assess", "assess", "implement", "implement"]
-    assert "empty-order" in Repo(forge.repository).read("backend/orders.py", "impl/TASK-014")
+    lines = shown(DOCUMENT)
+    typed = play([line.command for line in lines], plain(PLACE=str(tmp_path)), ROOT)
+    assert [one.output for one in typed] == [line.output for line in lines]
+    # The proposal is not feasible, told in words and as JSON, and leaves no branch; the first branch is not as agreed.
+    ended = {line.command: one.code for line, one in zip(lines, typed, strict=True)}
+    assert ended["git -C \"$REPOSITORY\" branch --list 'impl/*'"] == 0
+    assert [code for command, code in ended.items() if "proposal.yaml" in command] == [0, 1, 1]
+    assert sum(ended.values()) == 3
+    assert "empty-order" in Repo(tmp_path / REPOSITORY).read("backend/orders.py", "impl/TASK-014")
+
+
+def test_what_is_sent_again_is_the_agreed_task_and_what_was_wrong() -> None:
+    agreed, again = ((EXAMPLES / "three-amigos" / f"{name}.yaml").read_text() for name in ("agreed", "again"))
+    assert again.startswith(agreed)
+    assert re.fullmatch(r'remediation_context: ".*"\n', again.removeprefix(agreed))
 
 
 def test_the_doors_that_it_names_are_the_actors() -> None:

@@ -27,6 +27,7 @@ ground_in:
     load: eager
 """
 COMPONENT = "  - {name: more, path: more/, dockerfile: more}"
+REMEDIATE = "10:35: components[0].verify.remediate: must be a whole number from 0 to 5, not "
 GROUNDING = "  - {name: more, answers: more, fetch: [cat], into: %s, load: eager}"
 
 # One line of the sound sidecar (0 for one before it all) is replaced; then this error is expected.
@@ -179,6 +180,29 @@ BROKEN: list[tuple[int, str, str]] = [
     # keys of this package's own
     (9, "    dockerfile: x\n    verify: make test", "10:13: components[0].verify: must be a list, not a string"),
     (9, "    dockerfile: x\n    verify: []", "10:13: components[0].verify: is empty"),
+    (
+        9,
+        "    dockerfile: x\n    verify: {}",
+        "10:13: components[0].verify.run: is missing; write the command as a list",
+    ),
+    (9, "    dockerfile: x\n    verify: {run: make}", "10:19: components[0].verify.run: must be a list, not a string"),
+    (9, "    dockerfile: x\n    verify: {run: []}", "10:19: components[0].verify.run: is empty; write the command as"),
+    (
+        9,
+        "    dockerfile: x\n    verify: {run: [a, 1]}",
+        "10:23: components[0].verify.run[1]: must be a string, not a nu",
+    ),
+    *(
+        (9, f"    dockerfile: x\n    verify: {{run: [a], remediate: {value}}}", REMEDIATE + said)
+        for value, said in (
+            ("yes", "a boolean (yes); write how many sessions may mend what is red, such as `remediate: 1`"),
+            ("-1", "a number (-1)"),
+            ("6", "a number (6)"),
+            ("1.0", "a number (1.0)"),
+            ("'1'", "a string"),
+            ("[1]", "a list"),
+        )
+    ),
     (0, "scratch: build/", "1:10: scratch: must be a list, not a string"),
     (0, "scratch:", "1:9: scratch: must be a list, not null"),
     (0, "scratch: [../x]", "1:11: scratch[0]: '../x' has a part `..`"),
@@ -245,6 +269,11 @@ def test_a_component_may_lie_inside_another_one(tmp_path: Path) -> None:
         (0, "note: mine", "1:1: note: is not a key of this release and is ignored; the keys here are"),
         (0, "scrach: [x]", "1:1: scrach: is not a key of this release and is ignored; did you mean `scratch`?"),
         (9, "    dockerfile: x\n    paths: y", "10:5: components[0].paths: is not a key of this release and is ignor"),
+        (
+            9,
+            "    dockerfile: x\n    verify: {run: [a], remediat: 1}",
+            "10:24: components[0].verify.remediat: is not a key of this release and is ignored; did you mean `remed",
+        ),
         (9, "    dockerfile: x/Dockerfile", "9:5: components[0].dockerfile: 'x/Dockerfile' looks like a file; write"),
         (13, "ground_in: []\nground:", "13:1: ground_in: is empty"),
         (16, "    fetch: [kpack, '|', jq]", "16:20: ground_in[0].fetch[1]: '|' is passed as a word: no shell runs"),

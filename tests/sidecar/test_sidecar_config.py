@@ -63,6 +63,32 @@ def test_the_gates_root_is_the_one_components_unless_another_is_named(gate: dict
     assert CapabilityConfig.from_dict(raw | {"gate": {**gate, "writes": "gate"}}).gate == root
 
 
+@pytest.mark.parametrize(
+    ("verify", "argv", "remediate"),
+    [
+        (["make", "test"], ("make", "test"), 0),
+        ({"run": ["make", "test"]}, ("make", "test"), 0),
+        ({"run": ["make", "test"], "remediate": 5}, ("make", "test"), 5),
+    ],
+)
+def test_a_verify_is_a_command_alone_or_with_a_number_of_remediations(
+    verify: Any, argv: tuple[str, ...], remediate: int
+) -> None:
+    raw = sound()
+    raw["components"][0]["verify"] = verify
+    [backend, stub] = CapabilityConfig.from_dict(raw).components
+    assert (backend.verify, backend.remediate) == (argv, remediate)
+    assert (stub.verify, stub.remediate) == ((), 0)
+
+
+@pytest.mark.parametrize("remediate", [True, None, -1, 6, 1.0, "1", float("nan")])
+def test_no_other_value_is_a_number_of_remediations(remediate: Any) -> None:
+    raw = sound()
+    raw["components"][0]["verify"] = {"run": ["make"], "remediate": remediate}
+    with pytest.raises(ConfigError, match=r"must be a whole number from 0 to 5, not a|null"):
+        CapabilityConfig.from_dict(raw)
+
+
 def test_values_without_a_file_are_refused_by_their_source_and_key() -> None:
     with pytest.raises(ConfigError) as refused:
         CapabilityConfig.from_dict(sound() | {"engine": 7, "components": []}, source="the request")

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foundry_implementation_actor.domain.capability import Capability, Component, Grounding
+from foundry_implementation_actor.domain.capability import MOST_REMEDIATIONS, Capability, Component, Grounding
 from foundry_implementation_actor.domain.error import ConfigError
 from foundry_implementation_actor.domain.report import Report
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
@@ -18,7 +18,8 @@ SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixtur
 
 KEYS = (
     "context", "engine", "capability", "source_repo", "registry_repo", "components", "ground_in", "scratch",
-    "protected", "gate", "name", "path", "dockerfile", "verify", "answers", "fetch", "into", "load", "root", "writes",
+    "protected", "gate", "name", "path", "dockerfile", "verify", "run", "remediate", "answers", "fetch", "into", "load",
+    "root", "writes",
 )  # fmt: skip
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from([CONTEXT, ENGINE, "a/"])
 ANYTHING = st.recursive(
@@ -37,6 +38,7 @@ SEGMENT = st.from_regex(r"[A-Za-z0-9]{1,5}([_-][A-Za-z0-9]{1,3})?", fullmatch=Tr
 )
 REPOSITORY = st.builds("{}/{}".format, WORD, st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,9}x", fullmatch=True))
 ARGV = st.lists(st.sampled_from(["cat", "{capability}", "{registry_repo}", "{source_repo}", ".[] | {x: 1}", "--deep"]))
+VERIFIES = st.tuples(st.lists(WORD, min_size=1, max_size=2).map(tuple), st.integers(0, MOST_REMEDIATIONS))
 
 
 @st.composite
@@ -50,8 +52,7 @@ def capabilities(draw: st.DrawFn) -> Capability:
         source_repo=draw(REPOSITORY),
         registry_repo=draw(REPOSITORY),
         components=tuple(
-            Component(name, f"parts/{name}/", f"docker/{name}", tuple(draw(st.lists(WORD, max_size=2))))
-            for name in names
+            Component(name, f"parts/{name}/", f"docker/{name}", *draw(st.just(()) | VERIFIES)) for name in names
         ),
         ground_in=tuple(
             Grounding(name, "what it answers", ("run", *draw(ARGV)), f".foundry/{name}.md", "eager") for name in sources
@@ -69,9 +70,7 @@ def sidecar_of(capability: Capability) -> dict[str, Any]:
         "source_repo": capability.source_repo,
         "registry_repo": capability.registry_repo,
         "components": [
-            {"name": c.name, "path": c.path, "dockerfile": c.dockerfile}
-            | ({"verify": list(c.verify)} if c.verify else {})
-            for c in capability.components
+            {"name": c.name, "path": c.path, "dockerfile": c.dockerfile} | verify_of(c) for c in capability.components
         ],
         "ground_in": [
             {"name": g.name, "answers": g.answers, "fetch": list(g.fetch), "into": g.into, "load": g.load}
@@ -80,6 +79,12 @@ def sidecar_of(capability: Capability) -> dict[str, Any]:
         "scratch": list(capability.scratch),
         "protected": list(capability.protected),
     }
+
+
+def verify_of(component: Component) -> dict[str, Any]:
+    argv = list(component.verify)
+    verify = {"run": argv, "remediate": component.remediate} if component.remediate else argv
+    return {"verify": verify} if argv else {}
 
 
 def refusal(raw: Any) -> str:

@@ -14,7 +14,7 @@ EXAMPLES = ROOT / "examples"
 
 
 class Forge:
-    """What `examples/forge/make` lays out in a folder."""
+    """What `examples/forge/make` lays out in a folder, for ACME's use."""
 
     def __init__(self, folder: Path) -> None:
         subprocess.run(["sh", EXAMPLES / "forge" / "make", folder], check=True)
@@ -23,13 +23,22 @@ class Forge:
         self._folder = folder
 
     def environment(self, script: str = "orders") -> dict[str, str]:
-        """The whole environment of an actor without images; `python` and our commands are on its PATH."""
-        return {
-            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
-            "HOME": os.environ["HOME"],
-            "GIT_BASE_URL": f"file://{self._folder}/forge",
-            "ACTOR_STATE": str(self._folder / "state"),
-            "IMAGES": "off",
-            "SESSION_ENGINE": "scripted",
-            "SESSION_SCRIPT": str(EXAMPLES / "scripts" / f"{script}.yaml"),
-        }
+        """The whole environment of an actor that works here; see `acting`."""
+        return acting(self._folder, script)
+
+
+def acting(folder: Path, script: str = "orders") -> dict[str, str]:
+    """The whole environment of an actor without images that plays a script, on the forge in a folder."""
+    return plain(
+        GIT_BASE_URL=f"file://{folder}/forge",
+        ACTOR_STATE=str(folder / "state"),
+        IMAGES="off",
+        SESSION_ENGINE="scripted",
+        SESSION_SCRIPT=str(EXAMPLES / "scripts" / f"{script}.yaml"),
+    )
+
+
+def plain(**more: str) -> dict[str, str]:
+    """The environment of somebody who types the examples: `python` and our commands are on its PATH."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    return {"PATH": path, "HOME": os.environ["HOME"], **more}

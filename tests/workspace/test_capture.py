@@ -18,7 +18,7 @@ from foundry_implementation_actor.domain.change import Kind
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.system.git import Git, Remote
 from foundry_implementation_actor.system.journal import Journal
-from foundry_implementation_actor.workspace.capture import stage, staged_tree, survey
+from foundry_implementation_actor.workspace.capture import packed_tree, stage, staged_tree, survey, take_in
 from foundry_implementation_actor.workspace.checkout import Start, check_out
 from foundry_implementation_actor.workspace.mirror import Refs, mirror_of, refresh
 from foundry_implementation_actor.workspace.trusted import Prepared, Trusted, open_trusted, prepare
@@ -83,6 +83,14 @@ def captured(trusted: Trusted) -> str:
     return staged_tree(trusted)
 
 
+def carried_over(trusted: Trusted, tree: str, other: Trusted) -> str:
+    """The tree, in another git directory that has it all by its pack and the base alone."""
+    pack = packed_tree(trusted, tree)
+    shutil.rmtree(trusted.git.git_dir)
+    take_in(other, pack)
+    return other.git.text("rev-list", "--objects", tree).split()[0]
+
+
 PATHS = st.sampled_from(
     ["a", "b", "d", "d/e", "d/new", "café", "café/g h", "n", "n/o", "n/o/p", "x.o", 'ü\n"', "--all"]
 )
@@ -135,7 +143,10 @@ def test_any_sequence_of_changes_gives_the_tree_that_git_would_make(origin: Repo
             with contextlib.suppress(OSError):
                 act(place.tree / "in", path, content)
         if (place.tree / "in").is_dir():
-            assert captured(place.judged()) == second_opinion(place, origin)
+            trusted = place.judged()
+            tree = captured(trusted)
+            assert tree == second_opinion(place, origin)
+            assert carried_over(trusted, tree, place.judged()) == tree
 
 
 def test_a_change_of_one_byte_in_the_same_moment_is_seen(origin: Repo) -> None:

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from foundry_implementation_actor.actor.fitness import (
-    Finding,
-    State,
     artifacts_folder,
     asked,
     containment,
@@ -27,12 +25,14 @@ from foundry_implementation_actor.actor.fitness import (
 from foundry_implementation_actor.actor.gated import gate_lacks, gate_root
 from foundry_implementation_actor.actor.holding import enclosure
 from foundry_implementation_actor.actor.price_file import prices_in
+from foundry_implementation_actor.actor.publishing import publisher
 from foundry_implementation_actor.actor.script_file import script_in
 from foundry_implementation_actor.actor.settings import PASSED_ON, Settings, wrong_in
 from foundry_implementation_actor.actor.variables import Variable
 from foundry_implementation_actor.definition import conformance
-from foundry_implementation_actor.delivery.images.buildctl import Buildctl
 from foundry_implementation_actor.domain.error import ActorError, ConfigError, SettingsError
+from foundry_implementation_actor.domain.fitness import Finding, State
+from foundry_implementation_actor.egress.loopback import mistaken
 from foundry_implementation_actor.sandbox.none import NoSandbox
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
 from foundry_implementation_actor.sidecar.lint import lint
@@ -55,7 +55,7 @@ def examine(environ: Mapping[str, str], folder: Path | None = None) -> list[Find
     settings = readable_settings(environ)
     findings = [
         *unusable(environ), python(), temporary_folder(), git(settings.path), containment(), sandbox(settings),
-        serving(), state_folder(settings.state), artifacts_folder(settings.artifacts),
+        *_hosts(settings), serving(), state_folder(settings.state), artifacts_folder(settings.artifacts),
         _forge(settings), *engine(settings), *_images(settings),
     ]  # fmt: skip
     return findings if folder is None else [*findings, *_instance(folder, settings)]
@@ -96,6 +96,12 @@ def sandbox(settings: Settings) -> Finding:
         return Finding("sandbox", State.WARNING, seen, "unset SANDBOX")
     seen = f"{held_by.name} holds a session (tried out)"
     return Finding("sandbox", State.OK, f"{seen}; it cannot hold here: {names}" if names else seen)
+
+
+def _hosts(settings: Settings) -> Iterator[Finding]:
+    """What SESSION_HOSTS lists in vain; with nothing to hold it, a session reaches this host's loopback as it is."""
+    if settings.sandbox != NoSandbox.name:
+        yield from mistaken(settings.session_hosts)
 
 
 def engine(settings: Settings) -> Iterator[Finding]:
@@ -172,27 +178,18 @@ def _forge(settings: Settings) -> Finding:
 
 
 def _images(settings: Settings) -> Iterator[Finding]:
-    if not settings.images:
+    found = publisher(settings)
+    if found is None:
         yield Finding("images", State.OK, "are off: none is built or published")
         return
-    needed = {
-        "IMAGE_REGISTRY": (settings.image_registry, "set IMAGE_REGISTRY to host[:port][/path]"),
-        "BUILDKIT_HOST": (settings.buildkit_host, "set BUILDKIT_HOST to the BuildKit daemon"),
-        "buildctl": (shutil.which("buildctl", path=settings.path), "put buildctl, of BuildKit, on PATH"),
-    }
-    for subject, (value, mend) in needed.items():
-        if not value:
-            yield Finding(subject, State.MISSING, "is needed to publish images", f"{mend}, or set IMAGES=off")
-    if all(value for value, _ in needed.values()):
-        yield _builder(settings)
-
-
-def _builder(settings: Settings) -> Finding:
-    try:
-        Buildctl(settings.image_registry, settings.buildkit_host, {"PATH": settings.path, **settings.passed_on}).check()
-    except ActorError as error:
-        return Finding("images", State.MISSING, f"{error.where}: {error.message}", f"{error.hint}, or set IMAGES=off")
-    return Finding("images", State.OK, f"{settings.buildkit_host} answers; they go to {settings.image_registry}")
+    lacks = list(found.lacks())
+    for missing in lacks:
+        seen = f"{missing.where}: {missing.message}" if missing.where else missing.message
+        yield Finding("images", State.MISSING, seen, missing.hint)
+    if not lacks:
+        reach = "may reach the network" if settings.build_network else "reaches no network"
+        seen = f"{found.builder.name} builds them, {found.registry.address} takes them; what a Dockerfile runs {reach}"
+        yield Finding("images", State.OK, seen)
 
 
 def _instance(folder: Path, settings: Settings) -> Iterator[Finding]:

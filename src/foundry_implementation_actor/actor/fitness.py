@@ -13,13 +13,12 @@ import re
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from foundry_implementation_actor.domain.command import Command, Completed
 from foundry_implementation_actor.domain.error import ActorError
-from foundry_implementation_actor.domain.package import install
+from foundry_implementation_actor.domain.fitness import Finding, State
+from foundry_implementation_actor.system.install import install
 from foundry_implementation_actor.system.process import run_contained
 
 OLDEST_GIT = (2, 32)
@@ -39,30 +38,6 @@ if os.fork() == 0:
     signal.pause()
 print(sys.stdin.read(), os.read(reading, 32).decode())
 """
-
-
-class State(StrEnum):
-    """How a thing was found."""
-
-    OK = "ok"
-    WARNING = "warning"
-    MISSING = "missing"
-    WRONG = "wrong"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at: what was seen, and the command or variable that mends it."""
-
-    subject: str
-    state: State
-    seen: str
-    mend: str = ""
-
-    @property
-    def stops(self) -> bool:
-        """Whether no run can be made before it is mended."""
-        return self.state in {State.MISSING, State.WRONG}
 
 
 def python() -> Finding:

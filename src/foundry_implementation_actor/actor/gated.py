@@ -10,9 +10,9 @@ from foundry_implementation_actor.actor.holding import own_places
 from foundry_implementation_actor.actor.settings import Settings
 from foundry_implementation_actor.domain.capability import Capability
 from foundry_implementation_actor.domain.error import ActorError, Code, SettingsError
-from foundry_implementation_actor.domain.package import install
 from foundry_implementation_actor.judges.boundary import barred
 from foundry_implementation_actor.session.pen import MakePen, Pen
+from foundry_implementation_actor.system.install import install
 from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.system.release import version
 

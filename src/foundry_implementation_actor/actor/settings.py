@@ -125,9 +125,20 @@ class Settings:
         choice("free", "gate"),
         "gate: the landing gate is every implementing session's only pen",
     )
-    images: bool = _setting("IMAGES", True, switch, "off: no image is built or pushed", shown="on")
+    image_builder: str = _setting(
+        "IMAGE_BUILDER",
+        "auto",
+        choice("auto", "buildctl", "buildah", "none"),
+        "what builds images: auto takes buildctl where BUILDKIT_HOST is set, and buildah elsewhere",
+    )
+    images: bool = _setting("IMAGES", True, switch, "off: the older word for IMAGE_BUILDER=none", shown="on")
     image_registry: str = _setting("IMAGE_REGISTRY", "", registry, "registry that images go to, without a scheme")
     buildkit_host: str = _setting("BUILDKIT_HOST", "", plain, "address of the BuildKit daemon")
+    registry_tls: bool = _setting("REGISTRY_TLS", True, switch, "off: the registry speaks plain HTTP", shown="on")
+    build_network: bool = _setting(
+        "BUILD_NETWORK", False, switch, "on: what a Dockerfile runs may reach the network", shown="off"
+    )
+    build_timeout_s: int = _setting("BUILD_TIMEOUT_S", 1800, count(_DAY), "seconds for building one image")
     docker_config: str = _setting("DOCKER_CONFIG", "", plain, "directory of the registry login (config.json)")
     port: int = _setting("PORT", 8080, count(65535), "port that serve listens on")
     host: str = _setting("HOST", "0.0.0.0", plain, "address that serve listens on")  # noqa: S104 - a Pod's address is not known before it runs
@@ -197,6 +208,14 @@ class Settings:
         """Every numeric setting that is set, by its field's name, for the record of a start; the port is not one."""
         numbers = {name: value for name in _DECLARED if type(value := getattr(self, name)) in {int, float}}
         return {name: value for name, value in numbers.items() if name != "port"}
+
+    @property
+    def builder(self) -> str:
+        """What builds images: `buildctl`, `buildah`, or `none`."""
+        if not self.images:
+            return "none"
+        found = "buildctl" if self.buildkit_host else "buildah"
+        return found if self.image_builder == "auto" else self.image_builder
 
     def secrets(self) -> tuple[str, ...]:
         """Every secret value there is, to be hidden wherever it would be shown."""
@@ -282,6 +301,12 @@ def _contradictions(values: Mapping[str, Any]) -> list[Wrong]:
     if values.get("session_engine") == "scripted" and not values.get("session_script"):
         said = "SESSION_SCRIPT is not set, and SESSION_ENGINE=scripted plays that file"
         wrong.append(Wrong(said, "set SESSION_SCRIPT to a script"))
+    chosen = values.get("image_builder", "auto")
+    if values.get("images") is False and chosen not in {"auto", "none"}:
+        said = f"IMAGES=off and IMAGE_BUILDER={chosen} contradict each other"
+        wrong.append(Wrong(said, "unset IMAGES, or IMAGE_BUILDER"))
+    if values.get("images") is True and chosen == "none":
+        wrong.append(Wrong("IMAGES=on and IMAGE_BUILDER=none contradict each other", "unset IMAGES, or IMAGE_BUILDER"))
     metered = [_DECLARED[name].name for name in ("api_key", "auth_token") if values.get(name)]
     if values.get("oauth_token") and metered and values.get("billing") != "metered":
         names = " and ".join(metered)

@@ -10,9 +10,9 @@ from functools import cache
 from foundry_implementation_actor.actor.gated import gate_lacks, gate_root, make_pen
 from foundry_implementation_actor.actor.holding import enclosure, session_network
 from foundry_implementation_actor.actor.price_file import prices_in
+from foundry_implementation_actor.actor.publishing import publisher, registry_secrets
 from foundry_implementation_actor.actor.script_file import script_in
 from foundry_implementation_actor.actor.settings import Settings
-from foundry_implementation_actor.delivery.images.buildctl import Buildctl
 from foundry_implementation_actor.domain.capability import Capability
 from foundry_implementation_actor.domain.error import ActorError, Code, SettingsError
 from foundry_implementation_actor.domain.run import Door
@@ -53,6 +53,7 @@ def workshop(
             "GITHUB_TOKEN is not set", hint=f"give a token with contents:write on {capability.source_repo}"
         )
     prices = prices_in(settings.model_prices)
+    secrets = (*settings.secrets(), *registry_secrets(settings))
     stop = Stop()
     environment = {"PATH": settings.path, **settings.passed_on}
     tools = {**environment, "HOME": _HOME, "LANG": "C.UTF-8", "GITHUB_TOKEN": settings.github_token}
@@ -69,13 +70,13 @@ def workshop(
         environment=environment,
         fetcher=Fetcher(tools, settings.fetch_timeout_s, stop),
         session_network=session_network(settings),
-        builder=_builder(settings),
+        publisher=publisher(settings),
         make_pen=make_pen(settings, capability),
         gate_root=gate_root(settings, capability) or "",
         enclosure=cache(lambda: enclosure(settings)),
         engine_lacks=lambda: (*_engine_lacks(settings, claude_bin), *gate_lacks(settings, capability)),
-        finds_secret=finder(settings.secrets()),
-        journal=Journal(sink, redactor(settings.secrets())),
+        finds_secret=finder(secrets),
+        journal=Journal(sink, redactor(secrets)),
         stop=stop,
         push_right=PushRight(),
         version=version(),
@@ -87,15 +88,6 @@ def _engine(settings: Settings, claude_bin: str) -> Engine:
         return ClaudeCode(claude_bin)
     assert settings.session_script is not None, "Settings.from_env refuses a scripted engine without a script"
     return Scripted(script_in(settings.session_script))
-
-
-def _builder(settings: Settings) -> Buildctl | None:
-    if not settings.images:
-        return None
-    environment = {"PATH": settings.path, "HOME": _HOME, **settings.passed_on}
-    if settings.docker_config:
-        environment["DOCKER_CONFIG"] = settings.docker_config
-    return Buildctl(settings.image_registry, settings.buildkit_host, environment)
 
 
 def _engine_lacks(settings: Settings, claude_bin: str) -> Iterator[ActorError]:

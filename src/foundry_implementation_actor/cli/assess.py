@@ -20,7 +20,7 @@ Examples:
 Exit codes: 0 feasible, 1 not feasible, or its session was cut off,
 2 a mistake in what was asked, 3 this host is not fit, 130 interrupted.
 """
-_SAID = ("because", "commitment")
+_SAID = ("why", "commitment")
 
 
 @click.command(epilog=_EPILOG)

@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from foundry_implementation_actor.actor.examine import DECLARED, examine, readable_settings
-from foundry_implementation_actor.actor.fitness import Finding, State
 from foundry_implementation_actor.actor.variables import Variable
 from foundry_implementation_actor.cli.doctor_sandbox import check_sandboxes
 from foundry_implementation_actor.domain.error import EXIT_DELIVERED, MEANINGS, Code
+from foundry_implementation_actor.domain.fitness import Finding, State
 from foundry_implementation_actor.system.secrets import Redact, redactor
 
 _EPILOG = """\b

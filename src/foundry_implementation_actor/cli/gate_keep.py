@@ -12,14 +12,15 @@ import click
 
 from foundry_implementation_actor.cli.gate_answer import gate_command
 from foundry_implementation_actor.domain.error import Code
+from foundry_implementation_actor.domain.fitness import State
 from foundry_implementation_actor.gate import answer, ledger
 from foundry_implementation_actor.gate.answer import Answer
 from foundry_implementation_actor.gate.ask import target_of
-from foundry_implementation_actor.gate.fitness import State, examine
+from foundry_implementation_actor.gate.fitness import examine
 from foundry_implementation_actor.gate.gate import Gate
 from foundry_implementation_actor.gate.staging import Staged
 
-_COLORS = {State.OK: "green", State.WARNING: "yellow", State.MISSING: "red"}
+_COLORS = {State.OK: "green", State.WARNING: "yellow", State.MISSING: "red", State.WRONG: "red"}
 
 
 def _show_status(found: Mapping[str, Any]) -> None:
@@ -100,8 +101,9 @@ def _show_doctor(found: Mapping[str, Any]) -> None:
 @gate_command("doctor", _show_doctor)
 def doctor(gate: Gate) -> Answer:
     """Say which app this is, which judges can judge it, and what mends the rest."""
-    findings = [asdict(finding) for finding in examine(gate.house)]
-    missing = [finding["subject"] for finding in findings if finding["state"] == State.MISSING]
+    found = examine(gate.house)
+    findings = [asdict(finding) for finding in found]
+    missing = [finding.subject for finding in found if finding.stops]
     if missing:
         error = f"missing: {', '.join(missing)}"
         return {"ok": False, "error": error, "code": Code.UNFIT.value, "findings": findings}

@@ -18,7 +18,6 @@ from typing import NamedTuple
 import click
 
 from foundry_implementation_actor.domain.error import MEANINGS, ActorError, Code
-from foundry_implementation_actor.domain.package import install
 
 PACKAGE = "foundry-implementation-actor"
 
@@ -99,6 +98,8 @@ def needing(extra: str, command: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if not extra or (error.name or "").startswith("foundry_implementation_actor"):
             raise
+        from foundry_implementation_actor.system.install import install  # noqa: PLC0415 - needed by this error only
+
         said = f"`{command}` needs the module {error.name}, which is not installed"
         raise ActorError(Code.UNFIT, said, hint=install(extra)) from error
 

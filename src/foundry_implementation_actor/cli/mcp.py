@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from foundry_implementation_actor.cli.main import PACKAGE, needing
-from foundry_implementation_actor.domain.error import EXIT_DELIVERED
+from foundry_implementation_actor.domain.error import EXIT_DELIVERED, ActorError
 
 _EPILOG = """\b
 Examples:
@@ -18,7 +18,8 @@ Examples:
   foundry-implementation-actor mcp
 
 \b
-Exit codes: 0 the client went away, 3 the `gate` extra is not installed.
+Exit codes: 0 the client went away, 2 the app's folder is not there,
+3 the `gate` extra is not installed.
 """
 
 
@@ -30,7 +31,8 @@ def mcp(app: Path | None) -> int:
     """Offer the landing gate to a coding agent: make, implement, edit, read, test, status.
 
     Speaks the Model Context Protocol on stdin and stdout. Keeps ty and pytest
-    ready between calls; they end with it.
+    ready between calls; they end with it. A folder without an app is told on
+    stderr and by every tool, until an app is there.
     """
     with needing("gate", "mcp"):
         from foundry_implementation_actor.cli.gate_answer import open_gate  # noqa: PLC0415 - optional
@@ -38,6 +40,12 @@ def mcp(app: Path | None) -> int:
         from foundry_implementation_actor.mcp_server.server import serve  # noqa: PLC0415 - optional, and slow to import
 
     root = Path(os.path.realpath(app or Path.cwd()))
+    try:
+        open_gate(root, as_json=True)
+    except ActorError as error:
+        if not root.is_dir():
+            raise
+        click.echo(f"warning: {error}; every tool says so until it is mended", err=True)
     with Warm() as warm:
         serve(lambda: replace(open_gate(root, as_json=True), isolated=warm.isolated), version(PACKAGE))
     return EXIT_DELIVERED

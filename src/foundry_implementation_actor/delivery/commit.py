@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from foundry_implementation_actor.domain.capability import Capability
 from foundry_implementation_actor.domain.event import clip
 from foundry_implementation_actor.domain.task import Task
 from foundry_implementation_actor.system.git import Git
+
+TASK_TRAILER = "Task"
 
 _SUBJECT_LIMIT = 72
 _BODY_LIMIT = 8_000
@@ -54,6 +57,26 @@ def is_own(git: Git, base: str, head: str, capability: Capability) -> bool:
     """Whether every commit that `head` has and `base` has not was committed by this actor."""
     committers = git.text("log", "--format=%cn <%ce>", f"{base}..{head}").splitlines()
     return set(committers) <= {f"{capability.git_author_name} <{capability.git_author_email}>"}
+
+
+class Change(NamedTuple):
+    """A commit, and when it was made, in seconds since the epoch."""
+
+    commit: str
+    made: int
+
+
+def last_change(git: Git, commit: str, path: str) -> Change:
+    """The last commit up to this one that changed something below a path."""
+    name, made = git.text("log", "-1", "--format=%H %ct", commit, "--", path).split()
+    return Change(name, int(made))
+
+
+def before_task(git: Git, commit: str, task_id: str) -> str:
+    """The commit that a task's own commits, of which this is the last, go on from."""
+    while trailer(git, commit, TASK_TRAILER) == task_id:
+        commit = git.text("rev-parse", "--verify", f"{commit}^").strip()
+    return commit
 
 
 def trailer(git: Git, commit: str, name: str) -> str:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import replace
 from pathlib import Path
 
 from foundry_implementation_actor.system.git import Git
+
+_RUNNABLE = 0o755
+_PLAIN = 0o644
 
 
 def export(git: Git, commit: str, folder: Path) -> Path:
@@ -17,8 +22,19 @@ def export(git: Git, commit: str, folder: Path) -> Path:
         folder: must not exist.
     """
     write_files(git, commit, folder, index="index.export")
+    _level(folder)
     (folder / ".git").write_text(f"gitdir: {git.git_dir}\n")
     return folder
+
+
+def _level(folder: Path) -> None:
+    """Give every file and folder the mode that git keeps of it, whatever this process's umask is: images hold it."""
+    for place, _, files in os.walk(folder):
+        Path(place).chmod(_RUNNABLE)
+        for path in (Path(place, name) for name in files):
+            mode = path.lstat().st_mode
+            if stat.S_ISREG(mode):
+                path.chmod(_RUNNABLE if mode & stat.S_IXUSR else _PLAIN)
 
 
 def write_files(git: Git, tree: str, folder: Path, *, index: str) -> Path:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from foundry_implementation_actor.domain.package import install
 from foundry_implementation_actor.domain.unit import Target
 from foundry_implementation_actor.gate.answer import Answer, answer, made, read
 from foundry_implementation_actor.gate.ask import Ask, Whole
 from foundry_implementation_actor.gate.gate import Gate
 from foundry_implementation_actor.gate.house import House
+from foundry_implementation_actor.system.install import install
 
 _BODIES = Path(__file__).with_name("sample") / "gate"
 _AUTOLOAD = """\

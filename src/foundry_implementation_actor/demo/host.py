@@ -7,16 +7,9 @@ from pathlib import Path
 
 from foundry_implementation_actor.actor.examine import engine as engine_findings
 from foundry_implementation_actor.actor.examine import readable_settings, unusable
-from foundry_implementation_actor.actor.fitness import (
-    Finding,
-    State,
-    asked,
-    containment,
-    git,
-    serving,
-    temporary_folder,
-)
+from foundry_implementation_actor.actor.fitness import asked, containment, git, serving, temporary_folder
 from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.domain.fitness import Finding, State
 
 
 def check_host(engine: str, environ: Mapping[str, str], path: str) -> None:

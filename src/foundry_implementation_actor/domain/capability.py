@@ -17,19 +17,24 @@ PLACEHOLDERS = ("capability", "registry_repo", "source_repo")
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _SPLIT_SEGMENT = "cap"
 
+MOST_REMEDIATIONS = 5
+"""How many further sessions a component's red `verify` may ask for in one run, at most."""
+
 
 @dataclass(frozen=True)
 class Component:
     """One part of the capability's repository that is built into one image.
 
     `path` ends in `/` and is relative to the repository's root; `dockerfile` is the directory that
-    holds the Dockerfile; `verify` is an argv to run before anything is pushed, or empty.
+    holds the Dockerfile; `verify` is an argv to run before anything is pushed, or empty; `remediate` is how
+    many further sessions of a run may be given its red output, 0 to `MOST_REMEDIATIONS`.
     """
 
     name: str
     path: str
     dockerfile: str
     verify: tuple[str, ...] = ()
+    remediate: int = 0
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ class Ended(StrEnum):
     OUTPUT = "output"
     PROCESSES = "processes"
     MEMORY = "memory"
+    DISK = "disk"
+    FILES = "files"
     TAMPERED = "tampering"
     STOPPED = "stopped"
     NOT_FOUND = "not-found"

@@ -1,4 +1,4 @@
-"""What a gate wrote during one session, as the actor itself remembers it: nothing of it was read from a file."""
+"""What a gate wrote during the sessions of a run, as the actor remembers it: nothing of it was read from a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class GateBody:
 
 @dataclass(frozen=True)
 class GateRecord:
-    """All that a gate did in one session.
+    """All that a gate did in the sessions of one run.
 
     `bodies` are by their paths in the repository. `landed` and `refused` count attempts, `staged` are the classes
     that were begun in sections and not finished.

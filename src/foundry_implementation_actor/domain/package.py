@@ -5,8 +5,3 @@ from __future__ import annotations
 DISTRIBUTION = "foundry-implementation-actor"
 FIRST_RELEASE = "0.8"
 """The first release of this program; what stands under the same name before it is another one."""
-
-
-def install(extra: str) -> str:
-    """The command that installs this package with one of its extras."""
-    return f"pip install '{DISTRIBUTION}[{extra}]>={FIRST_RELEASE}'"

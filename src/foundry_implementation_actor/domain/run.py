@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -67,7 +67,7 @@ class SessionEnd:
     `text` is the last thing it said; `detail` says in words what went wrong, empty when finished;
     `turns`, tokens and `cost_usd` are the larger of what the actor counted and what the session itself
     reported. `cost_estimated` says that the cost is the actor's count and rests on a guess: a model
-    without a price, or an answer whose length in tokens was never stated.
+    without a price, or an answer whose length in tokens was never stated. `seconds` is how long it ran.
     """
 
     cause: Cause
@@ -78,11 +78,25 @@ class SessionEnd:
     input_tokens: int = 0
     output_tokens: int = 0
     cost_estimated: bool = False
+    seconds: float = 0.0
 
     @property
     def finished(self) -> bool:
         """Whether it came to its own end without an error."""
         return self.cause is Cause.FINISHED
+
+    def after(self, earlier: SessionEnd) -> SessionEnd:
+        """This end, with what an earlier session of the same run said and used as well."""
+        return replace(
+            self,
+            text="\n\n".join(text for text in (earlier.text, self.text) if text),
+            turns=earlier.turns + self.turns,
+            cost_usd=earlier.cost_usd + self.cost_usd,
+            input_tokens=earlier.input_tokens + self.input_tokens,
+            output_tokens=earlier.output_tokens + self.output_tokens,
+            cost_estimated=earlier.cost_estimated or self.cost_estimated,
+            seconds=earlier.seconds + self.seconds,
+        )
 
 
 @dataclass(frozen=True)

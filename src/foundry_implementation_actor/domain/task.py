@@ -80,6 +80,9 @@ def read_task(door: Door, payload: Mapping[str, Any]) -> Task:
             f"the task is {size:,} bytes of JSON, more than the {MAX_TASK_BYTES:,} that a session can be given",
             hint="shorten context, or put the material into the repository and name its path",
         )
+    surface = payload.get("acceptance_surface")
+    if isinstance(surface, list):
+        payload = {**payload, "acceptance_surface": [_named(item) for item in surface]}
     wrong = [*_wrong_texts(payload), *_wrong_done(payload), *_wrong_surface(door, payload)]
     if wrong:
         raise ActorError(Code.BAD_REQUEST, "; ".join(wrong))
@@ -92,6 +95,13 @@ def read_task(door: Door, payload: Mapping[str, Any]) -> Task:
         context=payload.get("context") or "",
         remediation_context=payload.get("remediation_context") or "",
     )
+
+
+def _named(expectation: object) -> object:
+    """An expectation whose id is a number, as YAML reads one without quotes, under that number's text."""
+    if isinstance(expectation, dict) and type(expectation.get("id")) is int:
+        return {**expectation, "id": str(expectation["id"])}
+    return expectation
 
 
 def _wrong_texts(payload: Mapping[str, Any]) -> list[str]:

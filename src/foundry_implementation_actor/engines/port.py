@@ -32,7 +32,8 @@ class SessionOrder:
     are the budget that the engine is told.
     `credentials` are the model's variables and nothing else. `path` is the session's PATH.
     `surroundings` are variables that tell it of its sandbox: its proxy and its caches. `gate` is the file that
-    tells how its only pen is reached (`{"mcpServers": {"gate": …}}`); None when it writes freely.
+    tells how its only pen is reached (`{"mcpServers": {"gate": …}}`); None when it writes freely. `attempt` is 1
+    for the first session of a run and counts on with each that is given the output of a red `verify`.
     """
 
     door: Door
@@ -49,6 +50,7 @@ class SessionOrder:
     remediation: bool = False
     cost_usd: float = 0.0
     gate: Path | None = None
+    attempt: int = 1
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 from foundry_implementation_actor.domain.document import Document, KeyPath, Wrong
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.run import Door
-from foundry_implementation_actor.engines.port import GATE_TOOLS
+from foundry_implementation_actor.engines.port import GATE_TOOLS, SessionOrder
 from foundry_implementation_actor.system.yaml_values import read_values
 
 FORMAT = "foundry-implementation-actor/script/v1"
@@ -28,10 +28,13 @@ class ScriptedSession:
     door: Door | None = None
     task: str | None = None
     remediation: bool | None = None
+    attempt: int | None = None
 
-    def answers(self, door: Door, task: str, *, remediation: bool) -> bool:
+    def answers(self, order: SessionOrder) -> bool:
         """Whether this session is for such an order."""
-        return self.door in {None, door} and self.task in {None, task} and self.remediation in {None, remediation}
+        chosen = (self.door, self.task, self.remediation, self.attempt)
+        asked = (order.door, order.task_id, order.remediation, order.attempt)
+        return all(mine in {None, theirs} for mine, theirs in zip(chosen, asked, strict=True))
 
 
 @dataclass(frozen=True)
@@ -41,9 +44,9 @@ class Script:
     sessions: tuple[ScriptedSession, ...]
     where: str = ""
 
-    def session_for(self, door: Door, task: str, *, remediation: bool) -> ScriptedSession | None:
+    def session_for(self, order: SessionOrder) -> ScriptedSession | None:
         """The first session that answers such an order, or None."""
-        return next((s for s in self.sessions if s.answers(door, task, remediation=remediation)), None)
+        return next((session for session in self.sessions if session.answers(order)), None)
 
 
 def read_script(text: str, where: str) -> Script:
@@ -63,9 +66,8 @@ def read_script(text: str, where: str) -> Script:
 
 def _session(item: dict[str, Any]) -> ScriptedSession:
     door = item.get("door")
-    return ScriptedSession(
-        tuple(item["steps"]), Door(door) if door else None, item.get("task"), item.get("remediation")
-    )
+    rest = (item.get(key) for key in ("task", "remediation", "attempt"))
+    return ScriptedSession(tuple(item["steps"]), Door(door) if door else None, *rest)
 
 
 def _is_text(value: object) -> str:
@@ -145,6 +147,7 @@ _CHOICES: dict[str, tuple[Callable[[object], bool], str]] = {
     "door": (lambda value: value in (None, *Door), f"one of {', '.join(Door)}"),
     "task": (lambda value: value is None or isinstance(value, str), "a task id; quote it"),
     "remediation": (lambda value: value is None or isinstance(value, bool), "true or false"),
+    "attempt": (lambda value: value is None or (value != 0 and not _is_whole(value)), "a whole number from 1"),
 }
 _SESSION_KEYS = (*_CHOICES, "steps")
 

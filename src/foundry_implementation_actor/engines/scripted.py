@@ -63,9 +63,10 @@ class Scripted:
         return read_line(line)
 
     def _steps(self, order: SessionOrder) -> list[dict[str, Any]]:
-        session = self.script.session_for(order.door, order.task_id, remediation=order.remediation)
+        session = self.script.session_for(order)
         if session is not None:
             return list(session.steps)
         asked = f"{order.door} of task {order.task_id!r}" + (" with remediation" if order.remediation else "")
+        asked += f", attempt {order.attempt}" if order.attempt > 1 else ""
         hint = "add one to the script, or name another with SESSION_SCRIPT, and start the actor again"
         raise ActorError(Code.UNFIT, f"the script has no session for {asked}", hint=hint, where=self.script.where)

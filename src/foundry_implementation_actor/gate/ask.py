@@ -116,14 +116,20 @@ def target_of(fields: Mapping[str, Any]) -> Target:
     Raises:
         ActorError: BAD_REQUEST when one is missing or is no bare identifier.
     """
-    names = []
-    for key in ("plugin", "class"):
-        value = fields.get(key)
-        if not is_identifier(value):
-            said = f"{str(value)[:80]!r} is no bare identifier" if key in fields else "is missing"
-            raise _bad(key, f"{said}; give a name of letters, digits and _, never a path")
-        names.append(str(value))
-    return Target(*names)
+    return Target(bare(fields, "plugin"), bare(fields, "class"))
+
+
+def bare(fields: Mapping[str, Any], key: str) -> str:
+    """The bare identifier under a key.
+
+    Raises:
+        ActorError: BAD_REQUEST when it is missing or is none.
+    """
+    value = fields.get(key)
+    if not is_identifier(value):
+        said = f"{str(value)[:80]!r} is no bare identifier" if key in fields else "is missing"
+        raise _bad(key, f"{said}; give a name of letters, digits and _, never a path")
+    return str(value)
 
 
 def only(fields: Mapping[Any, Any], known: Sequence[str], what: str) -> None:

@@ -7,19 +7,18 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from foundry_implementation_actor.domain.command import Command, Completed
 from foundry_implementation_actor.domain.error import ActorError
-from foundry_implementation_actor.domain.package import install
+from foundry_implementation_actor.domain.fitness import Finding, State
 from foundry_implementation_actor.gate.app import signs
 from foundry_implementation_actor.gate.house import House
 from foundry_implementation_actor.gate.isolate import held_refusal, isolation_refusal
 from foundry_implementation_actor.gate.settings import FILE, PYTHON
 from foundry_implementation_actor.gate.state import FOLDER
 from foundry_implementation_actor.languages.python_place import TY
+from foundry_implementation_actor.system.install import install
 from foundry_implementation_actor.system.process import run_contained
 
 _TIMEOUT_S = 20.0
@@ -37,24 +36,6 @@ print(platform.python_version(), pytest)
 """
 # Prints PHP's version, and where php-parser is or nothing.
 _ASK_PHP = "echo PHP_VERSION, ' ', stream_resolve_include_path('PhpParser/autoload.php');"
-
-
-class State(StrEnum):
-    """How a thing was found; a warning means that something goes unjudged."""
-
-    OK = "ok"
-    WARNING = "warning"
-    MISSING = "missing"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at: what was seen, and the command or key that mends it."""
-
-    subject: str
-    state: State
-    seen: str
-    mend: str = ""
 
 
 def examine(house: House) -> list[Finding]:

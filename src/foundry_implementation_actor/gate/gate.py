@@ -130,7 +130,7 @@ class Gate:
         """Create a plugin, a class or a test; see `scaffold.make`.
 
         Raises:
-            ActorError: UNFIT when a file cannot be written.
+            ActorError: BAD_REQUEST when no app could be given that, UNFIT when a file cannot be written.
         """
         made = make(self.house, kind, plugin, name, dry_run=dry_run, barred=self.barred)
         if isinstance(made, Made) and made.written:

@@ -7,7 +7,9 @@ import os
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from foundry_implementation_actor.domain.unit import Place, Target, is_identifier
+from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.domain.unit import Place, Target
+from foundry_implementation_actor.gate.ask import bare
 from foundry_implementation_actor.gate.house import House, Missing
 from foundry_implementation_actor.gate.house_python import snake_case
 from foundry_implementation_actor.gate.search import Plugin
@@ -40,20 +42,23 @@ class Unmade:
 
 
 def planned(house: House, kind: str, plugin: str, name: str = "") -> Files | Unmade:
-    """The new files for one thing that is wanted.
+    """The new files for one thing that is wanted, or why this app does not get it.
 
     Args:
         house: the app.
         kind: a `Kind`, or one of its aliases.
         plugin: the plugin, new or (for all other kinds) there already.
         name: the new class; for a test, the class that it judges; nothing for a plugin.
+
+    Raises:
+        ActorError: BAD_REQUEST when no app could be given that: no such kind, a name too few or too many,
+            or one that is no bare identifier.
     """
-    wanted = ALIASES.get(kind) or next((known for known in Kind if known == kind), None)
-    if wanted is None:
-        return Unmade(f"{kind[:80]!r} is not a kind; make one of {', '.join(Kind)}")
-    because = _misnamed(house, wanted, plugin, name)
-    if because:
-        return Unmade(because)
+    wanted = _kind(kind)
+    names = _names(wanted, plugin, name)
+    reserved = _reserved(house, names)
+    if reserved:
+        return Unmade(f"{reserved} is a word of the language; choose another name")
     if wanted is Kind.PLUGIN:
         return _plugin(house, plugin)
     there = house.plugin(plugin)
@@ -62,19 +67,30 @@ def planned(house: House, kind: str, plugin: str, name: str = "") -> Files | Unm
     return _test(house, there, name) if wanted is Kind.TEST else _class(house, wanted, there, name)
 
 
-def _misnamed(house: House, kind: Kind, plugin: str, name: str) -> str:
+def _kind(word: str) -> Kind:
+    wanted = ALIASES.get(word) or next((known for known in Kind if known == word), None)
+    if wanted is None:
+        raise ActorError(
+            Code.BAD_REQUEST, f"{word[:80]!r} is not a kind", hint=f"make one of {', '.join(Kind)}", where="kind"
+        )
+    return wanted
+
+
+def _names(kind: Kind, plugin: str, name: str) -> tuple[str, ...]:
+    """The names that a thing of this kind has: its plugin's, and unless it is one, its own."""
     if kind is Kind.PLUGIN and name:
-        return f"a plugin has one name; leave out {name[:80]!r}"
+        raise ActorError(Code.BAD_REQUEST, "a plugin has one name", hint=f"leave out {name[:80]!r}", where="name")
     if kind is not Kind.PLUGIN and not name:
         what = "the class that it judges" if kind is Kind.TEST else "the new class"
-        return f"a {kind} needs a name beside its plugin: {what}"
-    names = (plugin,) if kind is Kind.PLUGIN else (plugin, name)
-    bad = next((text for text in names if not is_identifier(text)), None)
-    if bad is not None:
-        return f"{bad[:80]!r} is no bare name; give letters, digits and _, not starting with a digit"
-    words = names if house.settings.language == PYTHON else (name,)
-    reserved = next((text for text in words if _is_reserved(house, text)), "")
-    return f"{reserved} is a word of the language; choose another name" if reserved else ""
+        raise ActorError(Code.BAD_REQUEST, f"a {kind} needs a name beside its plugin: {what}", where="name")
+    given = {"plugin": plugin} if kind is Kind.PLUGIN else {"plugin": plugin, "name": name}
+    return tuple(bare(given, key) for key in given)
+
+
+def _reserved(house: House, names: tuple[str, ...]) -> str:
+    """The first name that the language keeps for itself; empty when none is. In PHP a plugin may have any."""
+    words = names if house.settings.language == PYTHON else names[1:]
+    return next((word for word in words if _is_reserved(house, word)), "")
 
 
 def _is_reserved(house: House, name: str) -> bool:

@@ -51,7 +51,8 @@ def make(
         barred: see `Barred`.
 
     Raises:
-        ActorError: UNFIT when a file cannot be written; nothing is left of it then.
+        ActorError: BAD_REQUEST when no app could be given that; UNFIT when a file cannot be written. Nothing is
+            left of it then.
     """
     if dry_run:
         plan = _allowed(planned(house, kind, plugin, name), barred)

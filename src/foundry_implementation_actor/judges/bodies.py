@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from foundry_implementation_actor.domain.app import App, Run
 from foundry_implementation_actor.domain.command import Command, Completed
 from foundry_implementation_actor.domain.error import ActorError, Code
-from foundry_implementation_actor.domain.package import install
 from foundry_implementation_actor.domain.unit import Candidate
 from foundry_implementation_actor.domain.verdict import Outcome, Verdict
 from foundry_implementation_actor.judges.construction import judge_construction
@@ -21,6 +20,7 @@ from foundry_implementation_actor.judges.shape import judge_shape
 from foundry_implementation_actor.judges.strict_types import judge_strict_types
 from foundry_implementation_actor.judges.syntax import judge_syntax
 from foundry_implementation_actor.languages.port import Language
+from foundry_implementation_actor.system.install import install
 
 if TYPE_CHECKING:
     from foundry_implementation_actor.languages import php, python

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from foundry_implementation_actor.domain.app import App
-from foundry_implementation_actor.domain.package import install
 from foundry_implementation_actor.domain.unit import Place
+from foundry_implementation_actor.system.install import install
 
 INSIDE = Path(__file__).with_name("inside")
 TY_RULES = Path(__file__).with_name("ty.toml")

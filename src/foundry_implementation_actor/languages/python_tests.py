@@ -115,7 +115,7 @@ def read(completed: Completed, word: str) -> Tests:
 
 def _unloaded(completed: Completed) -> str:
     if _lacks_pytest(completed):
-        return "pytest is not installed for the app's interpreter"
+        return "pytest is not installed for the app's interpreter; gate doctor names what mends it"
     told = _told(completed)
     if completed.code == _USAGE or "Error importing plugin" in told:
         return f"{_BROKE}: {told}"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from foundry_implementation_actor.domain.app import App
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
-from foundry_implementation_actor.domain.package import install
 from foundry_implementation_actor.languages.python_place import TY_RULES, environment, search_path
+from foundry_implementation_actor.system.install import install
 
 _QUOTED = re.compile(r"`([^`]+)`")
 

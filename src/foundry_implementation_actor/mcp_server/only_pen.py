@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -45,9 +45,9 @@ class PenRule:
 
 
 class OnlyPen:
-    """A `session.pen.Pen`: a context manager around one session, closed after that session has ended.
+    """A `session.pen.Pen`: a context manager around each session of a run, left after that session has ended.
 
-    The house is read once, when it is opened: what a session might write to `gate.yaml` changes nothing.
+    The house is read once, before the first of them: what a session might write to `gate.yaml` changes nothing.
 
     Args:
         rule: see there.
@@ -66,46 +66,62 @@ class OnlyPen:
         self._state = folder / "gate"
         self._journal = journal
         self._account = Account(rule.root, self._tell)
-        self._halt = Halt()
-        self._warm = Warm(self._halt)
         self._gate = Gate(
             house,
             tools=lambda app: _kept_apart(app, rule, tree),
-            isolated=self._warm.isolated,
             redact=journal.redact,
-            given_up=self._halt.is_set,
             witness=self._account,
             barred=lambda path: rule.barred(rule.root + path),
         )
-        self._http = OverHttp(gate_server(lambda: self._gate, rule.version), self.token)
+        self._version = rule.version
         self._opened = ExitStack()
+        self._serve: Callable[[socket.socket], None]
         self._staged: tuple[str, ...] = ()
 
     def __enter__(self) -> Self:
-        self._state.mkdir()
-        self._opened.enter_context(kept_in(self._gate.root, self._state))
+        # What an earlier session began in sections may be finished by this one.
+        self._state.mkdir(exist_ok=True)
+        with ExitStack() as opened:
+            opened.enter_context(kept_in(self._gate.root, self._state))
+            opened.callback(self._note_staged)
+            self._serve = opened.enter_context(_answering(self._gate, self._version, self.token))
+            self._opened = opened.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        with self._opened:
-            self._halt.set()
-            # A call that waits for a server which is kept ready has its answer then, and can end.
-            self._warm.close()
-            self._http.close()
-            self._staged = tuple(str(staged.target) for staged in self._gate.status())
-        if self._staged:
-            self._journal.event("gate-unfinished", level="warn", classes=list(self._staged))
+        self._opened.close()
 
     def serve(self, listener: socket.socket) -> None:
         """Answer the session on a listening socket."""
-        self._http.serve(listener)
+        self._serve(listener)
 
     def record(self) -> GateRecord:
         """What the gate wrote."""
         return self._account.record(self._staged)
 
+    def _note_staged(self) -> None:
+        self._staged = tuple(str(staged.target) for staged in self._gate.status())
+        if self._staged:
+            self._journal.event("gate-unfinished", level="warn", classes=list(self._staged))
+
     def _tell(self, name: str, known: Mapping[str, Any]) -> None:
         self._journal.event(name, level="warn" if name == "gate-refused" else "info", **known)
+
+
+@contextmanager
+def _answering(gate: Gate, version: str, token: str) -> Iterator[Callable[[socket.socket], None]]:
+    """What answers one session on a listening socket; when the context is left, every call has ended."""
+    halt = Halt()
+    warm = Warm(halt)
+    of_session = replace(gate, isolated=warm.isolated, given_up=halt.is_set)
+    http = OverHttp(gate_server(lambda: of_session, version), token)
+    try:
+        yield http.serve
+    finally:
+        halt.set()
+        # A call that waits for a server which is kept ready has its answer then, and can end.
+        warm.close()
+        http.close()
 
 
 def _kept_apart(app: App, rule: PenRule, tree: Path) -> App:

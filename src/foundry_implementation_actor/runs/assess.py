@@ -9,7 +9,7 @@ from typing import Any
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.task import Task
 from foundry_implementation_actor.runs.start import check_task_id, read_repository
-from foundry_implementation_actor.runs.workshop import Workshop, run_session
+from foundry_implementation_actor.runs.workshop import Asked, Workshop, run_session
 from foundry_implementation_actor.session.answer import read_assessment
 from foundry_implementation_actor.session.prompt import assess_prompt
 from foundry_implementation_actor.workspace.checkout import Start, check_out, run_folder
@@ -46,7 +46,8 @@ def assess(shop: Workshop, task: Task, system: str, schema: Mapping[str, Any] | 
         with shop.journal.step("ground"):
             ground(checkout, shop.capability, shop.fetcher, shop.journal)
         with shop.journal.step("session", engine=shop.engine.name):
-            end = run_session(shop, task, checkout, system=system, prompt=assess_prompt(task, schema))
+            asked = Asked(system, assess_prompt(task, schema), shop.budgets[task.door])
+            end = run_session(shop, task, checkout, asked)
     with shop.journal.step("read-answer"):
         ids = [str(item["id"]) for item in task.acceptance_surface]
         answer: dict[str, Any] = shop.journal.hidden(read_assessment(shop.journal.redact(end.text), schema, ids))

@@ -105,9 +105,9 @@ def still_there(shop: Workshop, branch: str, commit: str) -> bool:
 
 def check_images(shop: Workshop, mirror: Mirror, base: str) -> Refused | None:
     """See, before a session is paid for, that every component's image could be published."""
-    if shop.builder is None:
+    if shop.publisher is None:
         return None
-    shop.builder.check()
+    shop.publisher.check()
     components = shop.capability.components
     wanted = untagged(mirror.git, base, shop.capability, components)
     if wanted:
@@ -120,7 +120,7 @@ def check_images(shop: Workshop, mirror: Mirror, base: str) -> Refused | None:
 def check_dockerfiles(shop: Workshop, git: Git, commit: str, touched: Sequence[str]) -> Refused | None:
     """See, before it is pushed, that a commit leaves each touched component its Dockerfile."""
     components = [component for component in shop.capability.components if component.name in touched]
-    missing = _missing_dockerfiles(git, commit, components) if shop.builder else ""
+    missing = _missing_dockerfiles(git, commit, components) if shop.publisher else ""
     if not missing:
         return None
     return Refused(f"the change leaves no Dockerfile to build from, and nothing was pushed: {missing}", settled=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from foundry_implementation_actor.delivery.images.port import Builder
+from foundry_implementation_actor.delivery.images.publish import Publisher
 from foundry_implementation_actor.domain.capability import Capability
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.run import Budget, Cause, Door, SessionEnd
@@ -19,6 +19,7 @@ from foundry_implementation_actor.session.budget import explain
 from foundry_implementation_actor.session.drive import drive
 from foundry_implementation_actor.session.enclosure import Enclosure, Places
 from foundry_implementation_actor.session.pen import MakePen, Pen
+from foundry_implementation_actor.system.files import writable
 from foundry_implementation_actor.system.git import Git, Remote
 from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.system.process import Stop
@@ -53,7 +54,7 @@ class Workshop:
     """One actor's means.
 
     `artifacts` is where work that was not pushed is kept; `environment` is what git and builders get
-    of the host; `builder` is None when images are off;
+    of the host; `publisher` is None when images are off;
     `enclosure` finds how sessions are held on this host, and raises UNFIT when they cannot be;
     `make_pen` makes the gate that is an implementing session's only pen, of the app in `gate_root`, and is None when
     sessions write freely; `engine_lacks` gives what sessions cannot be started without; `finds_secret` says
@@ -72,7 +73,7 @@ class Workshop:
     environment: Mapping[str, str]
     fetcher: Fetcher
     session_network: Mapping[str, str] = field(repr=False)
-    builder: Builder | None
+    publisher: Publisher | None
     enclosure: Callable[[], Enclosure]
     make_pen: MakePen | None
     gate_root: str
@@ -106,8 +107,8 @@ class Workshop:
         """Everything that this host lacks for a run, as the run itself would say it."""
         yield from self.engine_lacks()
         yield from self._sandbox_lacks()
-        if self.builder is not None:
-            yield from self.builder.lacks()
+        if self.publisher is not None:
+            yield from self.publisher.lacks()
 
     def _sandbox_lacks(self) -> Iterator[ActorError]:
         try:
@@ -117,36 +118,50 @@ class Workshop:
 
 
 class SessionStoppedError(ActorError):
-    """A session that did not come to its own end; `end` is how it ended."""
+    """A session that did not come to its own end, or a `verify` after it that left processes; `end` is how it ended."""
 
     def __init__(self, code: Code, message: str, end: SessionEnd, *, hint: str) -> None:
         self.end = end
         super().__init__(code, message, hint=hint)
 
 
-def run_session(
-    shop: Workshop, task: Task, checkout: Checkout, *, system: str, prompt: str, pen: Pen | None = None
-) -> SessionEnd:
+@dataclass(frozen=True)
+class Asked:
+    """What one session is asked, and what it may spend.
+
+    `system` is the system prompt that the framework made from the card. `attempt` is 1 for the first session of a
+    run and counts on with each that is given the output of a red `verify`.
+    """
+
+    system: str
+    prompt: str
+    budget: Budget
+    attempt: int = 1
+
+
+def run_session(shop: Workshop, task: Task, checkout: Checkout, asked: Asked, pen: Pen | None = None) -> SessionEnd:
     """Drive one session in a prepared tree to its finished end; with a pen, it writes through that and in no other way.
 
     Raises:
         SessionStoppedError: STOPPED when it ran out of a budget, broke or was given up by the model's
             service; INTERRUPTED when the actor is stopping.
     """
-    budget = shop.budgets[task.door]
+    budget = asked.budget
     journal = shop.journal if pen is None else shop.journal.hiding(pen.token)
     places = _places(shop, task.door if pen is None else None, checkout)
     with pen or contextlib.nullcontext(), shop.enclosure().around(places, journal, pen) as held:
         order = SessionOrder(
-            door=task.door, task_id=task.task_id, system=system, prompt=prompt, tree=checkout.tree, home=checkout.home,
-            temporary=checkout.temporary, turns=budget.turns, path=shop.path, credentials=held.credentials,
-            surroundings={**shop.session_network, **held.environment}, remediation=bool(task.remediation_context),
-            cost_usd=budget.cost_usd, gate=held.write_gate_file(),
+            door=task.door, task_id=task.task_id, system=asked.system, prompt=asked.prompt, tree=checkout.tree,
+            home=checkout.home, temporary=checkout.temporary, turns=budget.turns, path=shop.path,
+            credentials=held.credentials, surroundings={**shop.session_network, **held.environment},
+            remediation=bool(task.remediation_context), cost_usd=budget.cost_usd, gate=held.write_gate_file(),
+            attempt=asked.attempt,
         )  # fmt: skip
-        end = drive(shop.engine, order, budget, held.journal, shop.stop, start=held.started)
+        end = drive(shop.engine, order, budget, held.journal, shop.stop, start=held.started, places=held.watched)
     if not end.finished:
         code = Code.INTERRUPTED if end.cause is Cause.STOPPED else Code.STOPPED
-        said, hint = explain(task.door, budget, end)
+        # What ran out is the run's whole budget, of which this session may have had what others left.
+        said, hint = explain(task.door, shop.budgets[task.door], end)
         raise SessionStoppedError(code, shop.journal.redact(said), end, hint=hint)
     return end
 
@@ -154,5 +169,6 @@ def run_session(
 def _places(shop: Workshop, door: Door | None, checkout: Checkout) -> Places:
     """A session that implements freely may change the roots, scratch and its own git directory; others nothing."""
     own = (*shop.capability.writes_only_under, *shop.capability.scratch)
-    writable = (*open_roots(checkout.tree, own), checkout.git) if door is Door.IMPLEMENT else ()
-    return Places(checkout.tree, writable, checkout.home, checkout.temporary, checkout.base.objects)
+    with writable(checkout.tree):
+        places = (*open_roots(checkout.tree, own), checkout.git) if door is Door.IMPLEMENT else ()
+    return Places(checkout.tree, places, checkout.home, checkout.temporary, checkout.base.objects)

@@ -15,9 +15,9 @@ from foundry_implementation_actor.actor.boot import boot, cards_of
 from foundry_implementation_actor.actor.engine import ClaudeCodeEngine
 from foundry_implementation_actor.actor.settings import Settings
 from foundry_implementation_actor.domain.error import ServeError
-from foundry_implementation_actor.domain.package import install
 from foundry_implementation_actor.service.records import Records
 from foundry_implementation_actor.sidecar.config import CapabilityConfig
+from foundry_implementation_actor.system.install import install
 from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.system.secrets import SECRET_VARIABLES, close_memory, redactor, scrub_environment
 

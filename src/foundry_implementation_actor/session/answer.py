@@ -40,7 +40,7 @@ def read_assessment(text: str, schema: Mapping[str, Any] | None, ids: Iterable[s
     answer = _last_object(text)
     known = tuple(ids)
     feasible = _feasible(answer)
-    objections = list(_entries(answer, "objections", "because", known))
+    objections = list(_entries(answer, "objections", "why", known))
     commitments = list(_entries(answer, "commitments", "commitment", known))
     if feasible and objections:
         raise _unusable("it says `feasible: true` and objects at the same time", answer)
@@ -108,7 +108,7 @@ def _feasible(answer: Mapping[str, Any]) -> bool:
 def _entries(answer: Mapping[str, Any], field: str, words: str, ids: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """The objects of a list of the answer, each with the `id` of one expectation.
 
-    `words` is the key under which a bare text is put.
+    `words` is the key under which what is said about it is put.
     """
     given = answer.get(field)
     items = given if isinstance(given, list) else _listed(given, field, answer)
@@ -117,7 +117,13 @@ def _entries(answer: Mapping[str, Any], field: str, words: str, ids: tuple[str, 
         if entry is None:
             known = ", ".join(map(repr, ids))
             raise _unusable(f"an entry of `{field}` names no single expectation ({known}): {_shown(item)}", answer)
-        yield entry
+        yield _worded(entry, words)
+
+
+def _worded(entry: dict[str, Any], words: str) -> dict[str, Any]:
+    """The entry, with its one text under `words` where a session called it otherwise (`reason`, `text`)."""
+    texts = [text for key, text in entry.items() if isinstance(text, str) and text not in ("", entry["id"])]
+    return {**entry, words: texts[0]} if words not in entry and len(texts) == 1 else entry
 
 
 def _listed(given: object, field: str, answer: Mapping[str, Any]) -> list[Any]:

@@ -1,8 +1,12 @@
-"""What a caller is told about a session that did not come to its own end (CONTRACT 6)."""
+"""What a session may spend, and what a caller is told about one that did not come to its own end (CONTRACT 6)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from foundry_implementation_actor.domain.run import Budget, Cause, Door, SessionEnd
+
+_LEAST_USD = 0.01
 
 _KEPT = {
     Door.IMPLEMENT: "the work was cut off and nothing of it was pushed",
@@ -78,3 +82,29 @@ def explain(door: Door, budget: Budget, end: SessionEnd) -> tuple[str, str]:
     detail = " ".join(end.detail.split()) or "it did not say why"
     said = f"{door}: the session {what}; {_KEPT[door]}"
     return said.format(budget=budget, detail=detail), advice.format(budget=budget)
+
+
+def used_up(budget: Budget, spent: SessionEnd) -> str:
+    """Of which limit nothing is left for one more session, and the variable that raises it; empty when of none.
+
+    Args:
+        budget: what all sessions of a run may spend together.
+        spent: what the earlier ones have spent.
+    """
+    if spent.turns >= budget.turns:
+        return f"{budget.turns} turns ({budget.turns_variable})"
+    if budget.clock_s - spent.seconds < 1:
+        return f"{budget.clock_s} seconds ({budget.clock_variable})"
+    if budget.cost_usd and budget.cost_usd - spent.cost_usd < _LEAST_USD:
+        return f"{budget.cost_usd:g} US dollars (MAX_COST_USD)"
+    return ""
+
+
+def remaining(budget: Budget, spent: SessionEnd) -> Budget:
+    """What one more session may spend, where none of it is `used_up`."""
+    return replace(
+        budget,
+        turns=budget.turns - spent.turns,
+        clock_s=int(budget.clock_s - spent.seconds),
+        cost_usd=budget.cost_usd and budget.cost_usd - spent.cost_usd,
+    )

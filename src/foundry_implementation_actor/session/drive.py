@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.domain.run import Budget, Cause, SessionEnd
@@ -41,24 +42,28 @@ def drive(
     stop: Stop | None = None,
     *,
     start: Start = Child,
+    places: Sequence[Path] = (),
     grace_s: float = GRACE_S,
 ) -> SessionEnd:
     """Run a session until it ends or a limit ends it; when this returns, none of its processes lives.
 
     Every limit of the budget is held here, whatever the engine does about its own limits. A session that
     gave its closing word and does not exit is finished after `grace_s` seconds. When it gave several,
-    the last one counts. The output is stdout and stderr together.
+    the last one counts. The output is stdout and stderr together. What it takes on disk is measured in `places`,
+    the directories that it can write to, none inside another; in all of its own when nothing is said.
 
     Raises:
         ActorError: UNFIT when the engine's program is not on the order's PATH, or cannot be given the order,
             or what holds it cannot be set up.
     """
-    lookout = Lookout(budget, (order.tree, order.home, order.temporary))
+    started = time.monotonic()
+    lookout = Lookout(budget, places or (order.tree, order.home, order.temporary))
     with contextlib.ExitStack() as around:
         with _handed_over(engine.secret(order)) as secret_fd:
             child = around.enter_context(start(engine.command(order, secret_fd), stop))
         around.enter_context(lookout.over(child.top))
         end = _Watch(engine, budget, journal, grace_s, lookout, gated=order.gate is not None).until_end(child)
+    end = replace(end, seconds=time.monotonic() - started)
     if child.left:
         journal.event("session-escaped", level="error", processes=child.left)
         end = replace(end, cause=Cause.ESCAPED, detail="a process that it started could not be ended")

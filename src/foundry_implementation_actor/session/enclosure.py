@@ -9,19 +9,19 @@ from pathlib import Path
 
 from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.egress.allowed import Allowed
+from foundry_implementation_actor.egress.loopback import OWN
 from foundry_implementation_actor.egress.model import Model, ModelDoor
 from foundry_implementation_actor.egress.proxy import EgressProxy
 from foundry_implementation_actor.egress.route import Upstream
 from foundry_implementation_actor.sandbox.caches import cache_environment
 from foundry_implementation_actor.sandbox.doors import Door, Doors, host_doors
+from foundry_implementation_actor.sandbox.none import NoSandbox
 from foundry_implementation_actor.sandbox.port import Network, Sandbox, View
 from foundry_implementation_actor.session.pen import Pen, write_config
 from foundry_implementation_actor.system.journal import Journal
 from foundry_implementation_actor.system.process import Child, Stop
 
 _OPENS_WITHIN_S = 20.0
-# A session's own servers are reached directly; a name that stands for the actor's host is not among these.
-_OWN_LOOPBACK = "localhost,127.0.0.1,127.0.0.2,::1"
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,22 @@ class Enclosure:
                 view = replace(view, network=Network.OPEN)
             else:
                 view = replace(view, network=Network.PROXIED, doors=doors)
-            yield Held(self.sandbox, view, doors, proxy, model, pen, journal)
+            yield Held(self.sandbox, view, doors, proxy, model, pen, journal, self._watched(places, pen))
+
+    def _watched(self, places: Places, pen: Pen | None) -> tuple[Path, ...]:
+        """Where a session can take room on disk: all of its tree when nothing holds it, or its gate writes there."""
+        if pen is not None or self.sandbox.name == NoSandbox.name:
+            return (places.tree, places.home, places.temporary)
+        own = dict.fromkeys((*places.writable, places.home, places.temporary))
+        return tuple(place for place in own if own.keys().isdisjoint(place.parents))
 
 
 @dataclass(frozen=True)
 class Held:
     """One session's enclosure, good for one program.
 
-    `doors` are where the proxy and the pen are answered; `journal` is the one to record it in.
+    `doors` are where the proxy and the pen are answered; `journal` is the one to record it in; `watched` are the
+    directories in which what it takes on disk is found, none inside another.
     """
 
     sandbox: Sandbox
@@ -98,6 +106,7 @@ class Held:
     model: ModelDoor | None
     pen: Pen | None
     journal: Journal
+    watched: tuple[Path, ...]
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -142,4 +151,4 @@ class Held:
 def _proxies(door: Door) -> dict[str, str]:
     address = f"http://{door.address}:{door.port}"
     ways = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), address)
-    return ways | {"NO_PROXY": _OWN_LOOPBACK, "no_proxy": _OWN_LOOPBACK}
+    return ways | dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(OWN))

@@ -19,17 +19,20 @@ _PATH = "/mcp"
 
 
 class Pen(Protocol):
-    """A gate that one session writes through. A context manager, left after the session has ended."""
+    """A gate that the sessions of one run write through. A context manager, entered anew for each of them.
+
+    It is left after the session has ended.
+    """
 
     @property
     def token(self) -> str:
         """What the session shows to be let in; good for this one run."""
 
     def serve(self, listener: socket.socket) -> None:
-        """Answer on a listening socket from now on; it is the pen's to close."""
+        """Answer on a listening socket until the pen is left; it is the pen's to close."""
 
     def record(self) -> GateRecord:
-        """What was written; asked after it was left."""
+        """What was written in all of them; asked after it was left."""
 
     def __enter__(self) -> Self: ...
 

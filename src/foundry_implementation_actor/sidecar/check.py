@@ -13,6 +13,7 @@ from foundry_implementation_actor.sidecar.walk import Found, Walk
 _TOP = ("context", "engine", "capability", "source_repo", "registry_repo", "components", "ground_in")
 _TOP_OURS = ("scratch", "protected", "gate")
 _COMPONENT = ("name", "path", "dockerfile", "verify")
+_VERIFY = ("run", "remediate")
 _GROUNDING = ("name", "answers", "fetch", "into", "load")
 _GATE = ("root", "writes")
 _SHELL_WORDS = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1"})
@@ -61,7 +62,12 @@ def build(document: Document) -> dict[str, Any]:
 
 
 def _component(raw: Mapping[str, Any]) -> Component:
-    return Component(raw["name"], raw["path"], raw["dockerfile"].removesuffix("/"), tuple(raw.get("verify", ())))
+    dockerfile, verify = raw["dockerfile"].removesuffix("/"), raw.get("verify", ())
+    if not isinstance(verify, Mapping):
+        return Component(raw["name"], raw["path"], dockerfile, tuple(verify))
+    remediate = grammar.remediate(verify.get("remediate", 0))
+    assert remediate is not None, "only a checked document is built from"
+    return Component(raw["name"], raw["path"], dockerfile, tuple(verify["run"]), remediate)
 
 
 def _grounding(raw: Mapping[str, Any]) -> Grounding:
@@ -100,11 +106,23 @@ def _check_components(walk: Walk) -> list[str]:
         names += _kept(walk, (*at, "name"), grammar.component_name)
         roots += _kept(walk, (*at, "path"), grammar.component_path)
         _check_dockerfile(walk, (*at, "dockerfile"))
-        if walk.has((*at, "verify")):
-            walk.texts((*at, "verify"), grammar.free, at_least=1)
+        _check_verify(walk, (*at, "verify"))
     walk.unique(names)
     walk.unique(roots)
     return [root for _, root in roots]
+
+
+def _check_verify(walk: Walk, at: tuple[str | int, ...]) -> None:
+    """A command alone, or with the number of remediations that it may ask for."""
+    if not walk.has(at):
+        return
+    command = at
+    if isinstance(walk.document.get(at), Mapping):
+        command = (*at, "run")
+        walk.mapping(at, _VERIFY)
+        if walk.has((*at, "remediate")):
+            walk.remediations((*at, "remediate"))
+    walk.texts(command, grammar.free, at_least=1)
 
 
 def _kept(walk: Walk, at: tuple[str | int, ...], rule: grammar.Rule) -> Found:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from foundry_implementation_actor.domain.capability import PLACEHOLDERS, unknown_placeholders
-from foundry_implementation_actor.domain.document import Wrong, quoted
+from foundry_implementation_actor.domain.capability import MOST_REMEDIATIONS, PLACEHOLDERS, unknown_placeholders
+from foundry_implementation_actor.domain.document import Other, Wrong, quoted
 
 Rule = Callable[[str], Wrong | None]
 
@@ -36,6 +36,7 @@ _LIKE_PLACEHOLDER = re.compile(
 )
 _SHELL_VALUE = re.compile(r"\$[A-Z_][A-Z0-9_]*|\$\{\w+\}|\$\([^)]*\)|^~/")
 
+_DIGIT = re.compile(r"[0-9]")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 _CAPABILITY_FORM = "write it as `<ORG>.<DOMAIN>.CAP.<AREA>.<NUMBER>.<NAME>`"
@@ -178,6 +179,17 @@ def load(value: str) -> Wrong | None:
 def writes(value: str) -> Wrong | None:
     """What may write below the gate's root."""
     return None if value == "gate" else Wrong(f"{quoted(value)} is not known", "write `writes: gate`")
+
+
+def remediate(value: object) -> int | None:
+    """How many further sessions may be given the output of a red `verify`; None for a value that says no such number.
+
+    Out of a file a number comes as it is written there, out of `from_dict` as an `int`.
+    """
+    number = int(value.text) if isinstance(value, Other) and _DIGIT.fullmatch(value.text) else value
+    if not isinstance(number, int) or isinstance(number, bool):
+        return None
+    return number if 0 <= number <= MOST_REMEDIATIONS else None
 
 
 def fetch_word(value: str) -> Wrong | None:

@@ -57,8 +57,13 @@ def _images(capability: Capability, registry: str) -> list[Row]:
             Row(f"image_ref({name})", capability.image_ref(registry, name, _VERSION)),
         ]
         if component.verify:
-            found.append(Row(f"verify({name})", " ".join(component.verify)))
+            found.append(Row(f"verify({name})", _verify(component)))
     return found
+
+
+def _verify(component: Component) -> str:
+    command, most = " ".join(component.verify), component.remediate
+    return f"{command} (when red, up to {most} {'remediation' if most == 1 else 'remediations'})" if most else command
 
 
 def _session(capability: Capability) -> list[Row]:
@@ -105,5 +110,5 @@ def _component(capability: Capability, component: Component, registry: str) -> d
         "image_name": image_name,
         "version_tag": f"{image_name}/vX.Y.Z",
         "image_ref": capability.image_ref(registry, component.name, _VERSION),
-        **({"verify": list(component.verify)} if component.verify else {}),
+        **({"verify": list(component.verify), "remediate": component.remediate} if component.verify else {}),
     }

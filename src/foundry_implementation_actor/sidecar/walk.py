@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
+from foundry_implementation_actor.domain.capability import MOST_REMEDIATIONS
 from foundry_implementation_actor.domain.document import (
     MISSING,
     Document,
@@ -15,14 +16,17 @@ from foundry_implementation_actor.domain.document import (
     kind,
     quoted,
 )
-from foundry_implementation_actor.sidecar.grammar import CONTEXT, ENGINE, Rule, unprintable
+from foundry_implementation_actor.sidecar.grammar import CONTEXT, ENGINE, Rule, remediate, unprintable
 
 _DEFAULT_FORM = "write some text"
+_COMMAND = "the command as a list of words, such as `[make, test]`"
 _FORMS = {
     "components": "write a list with one `{name, path, dockerfile}` for each image",
     "ground_in": "write `ground_in: []`, or a list of `{name, answers, fetch, into, load}`",
     "fetch": "write the command as a list of words, such as `[cat, notes.md]`, each with braces in quotes",
-    "verify": "write the command as a list of words, such as `[make, test]`, or leave the key out",
+    "verify": f"write {_COMMAND}, `{{run: [make, test], remediate: 1}}`, or leave the key out",
+    "run": f"write {_COMMAND}",
+    "remediate": "write how many sessions may mend what is red, such as `remediate: 1`, or leave the key out",
     "scratch": "write a list of directories, such as `[build/]`, or leave the key out",
     "protected": "write a list of patterns, such as `['**/Makefile']`, or leave the key out",
     "gate": "write `{root: <directory>, writes: gate}`, or leave the key out",
@@ -90,6 +94,12 @@ class Walk:
         """The strings of a required list that keep a rule, with their key paths."""
         found = [(item, self.text(item, rule)) for item in self.items(at, at_least=at_least)]
         return [(item, text) for item, text in found if text is not None]
+
+    def remediations(self, at: KeyPath) -> None:
+        """See that a value says how many remediations there may be."""
+        value = self.document.get(at)
+        if remediate(value) is None:
+            self._not_a(at, f"a whole number from 0 to {MOST_REMEDIATIONS}", value)
 
     def mapping(self, at: KeyPath, known: tuple[str, ...]) -> bool:
         """Whether there is a mapping; its keys that are not among the known ones are warned of."""

@@ -10,6 +10,7 @@ import re
 import selectors
 import signal
 import time
+from collections.abc import Callable
 from enum import StrEnum
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -177,10 +178,17 @@ class Running:
             self._open.clear()
 
 
-def gather(running: Running, command: Command, started: float) -> Completed:
-    """Read a program to its end, within the time (from `started`, monotonic) and other limits of its command."""
+Watch = Callable[[], Ended | None]
+"""Says how a program has to end by what it was seen to do; None while it may go on."""
+
+
+def gather(running: Running, command: Command, started: float, watch: Watch | None = None) -> Completed:
+    """Read a program to its end, within the time (from `started`, monotonic) and other limits of its command.
+
+    `watch` is asked ten times a second.
+    """
     kept: dict[Stream, list[bytes]] = {Stream.STDOUT: [], Stream.STDERR: []}
-    limits = _Limits(command, started, running.top)
+    limits = _Limits(command, started, running.top, watch)
     with running:
         while True:
             output = running.read(limits.patience_s)
@@ -198,12 +206,13 @@ def gather(running: Running, command: Command, started: float) -> Completed:
 class _Limits:
     """What a program may take, and what it has taken so far."""
 
-    def __init__(self, command: Command, started: float, top: int) -> None:
+    def __init__(self, command: Command, started: float, top: int, watch: Watch | None) -> None:
         self._command = command
-        self._top = top
+        self._top = top if bounded(command) else 0
+        self._watch = watch
         self._size = 0
         self._deadline = started + command.timeout_s
-        self._glance = time.monotonic() + GLANCE_S if bounded(command) and top else math.inf
+        self._glance = time.monotonic() + GLANCE_S if self._top or watch else math.inf
 
     @property
     def patience_s(self) -> float:
@@ -225,6 +234,8 @@ class _Limits:
     def _overuse(self) -> Ended | None:
         if time.monotonic() < self._glance:
             return None
-        found = overuse(self._command.most_processes, self._command.most_memory, self._top)
+        found = self._watch() if self._watch else None
+        if found is None and self._top:
+            found = overuse(self._command.most_processes, self._command.most_memory, self._top)
         self._glance = time.monotonic() + GLANCE_S
         return found

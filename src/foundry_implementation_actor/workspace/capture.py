@@ -128,15 +128,30 @@ def staged_tree(trusted: Trusted) -> str:
     return trusted.git.text("write-tree", extra={"GIT_INDEX_FILE": str(trusted.base_index)})
 
 
+def packed_tree(trusted: Trusted, tree: str) -> bytes:
+    """Every object of a tree that the base has not, as one of git's packs: what is kept of it in memory."""
+    raw = trusted.git.records("diff-tree", "-r", "-t", "--no-renames", "--raw", "-z", trusted.base.commit, tree)
+    changes = (meta.split()[1:4:2] for meta in raw[::2])
+    wanted = {tree, *(blob for mode, blob in changes if mode not in {ABSENT, GITLINK})}
+    listed = "".join(f"{one}\n" for one in sorted(wanted)).encode()
+    # Without a search for likenesses: it would take long for large files, and the push makes its own.
+    return trusted.git.output("pack-objects", "-q", "--window=0", "--stdout", stdin=listed)
+
+
+def take_in(trusted: Trusted, pack: bytes) -> None:
+    """Put the objects of a pack into another git directory on the same base; git reads and hashes each of them."""
+    trusted.git.output("index-pack", "--stdin", stdin=pack)
+
+
 def ignored(trusted: Trusted, roots: Sequence[str]) -> list[str]:
     """What lies under the roots and is ignored by the repository's own rules, directories in one."""
     paths = trusted.git.records("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
     return [path for path in paths if under(path, roots)]
 
 
-def changed_paths(git: Git, commit: str) -> list[str]:
-    """The paths in which a commit differs from its first parent."""
-    return git.records("diff-tree", "-r", "--no-commit-id", "--name-only", "--no-renames", "-z", commit)
+def changed_paths(git: Git, base: str, commit: str) -> list[str]:
+    """The paths in which two commits differ."""
+    return git.records("diff-tree", "-r", "--name-only", "--no-renames", "-z", base, commit)
 
 
 def under(path: str, roots: Iterable[str]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -181,6 +182,23 @@ def check_out(folder: Path, mirror: Mirror, start: Start, capability: Capability
         remove_tree(git.git_dir)
         _make_session_git(checkout, mirror, start, capability)
     return checkout
+
+
+def renew(checkout: Checkout, mirror: Mirror, start: Start, capability: Capability) -> None:
+    """Give the next session of a run a HOME, a TMPDIR and a git directory that no earlier one has seen.
+
+    The files stay as they were left. To be called when every process of the earlier session has ended.
+
+    Raises:
+        ActorError: UNFIT when something of the earlier session cannot be removed.
+    """
+    with writable(checkout.folder):
+        checkout.tree.chmod(stat.S_IMODE(checkout.tree.stat().st_mode) | stat.S_IRWXU)
+        for place in (checkout.home, checkout.temporary, checkout.git):
+            remove_tree(place)
+        checkout.home.mkdir()
+        checkout.temporary.mkdir()
+        _make_session_git(checkout, mirror, start, capability)
 
 
 def bare_view(folder: Path, mirror: Mirror, refs: Refs, commit: str) -> Git:

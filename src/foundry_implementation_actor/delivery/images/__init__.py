@@ -1,1 +1,1 @@
-"""Builders of component images, behind one port (`port.Builder`)."""
+"""Images of components: built by one of several builders (`port.Builder`), published so that it can be repeated."""

@@ -2,74 +2,76 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from foundry_implementation_actor.delivery.images.call import OUTPUT_LIMIT, call, why
 from foundry_implementation_actor.delivery.images.port import ImageOrder
-from foundry_implementation_actor.domain.command import Command, Completed, Ended
+from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.system.process import Stop, run_contained
 
-_REGISTRY = re.compile(r"[a-z0-9][a-z0-9.-]*(:\d{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
 _CHECK_TIMEOUT_S = 20.0
-OUTPUT_LIMIT = 16 * 1024 * 1024
-"""What one call of buildctl may print, in bytes."""
 
 
 @dataclass(frozen=True)
 class Buildctl:
-    """Publishes through `buildctl build --output type=image,…,push=true`.
+    """Builds by `buildctl build --output type=image,…`, and pushes by the same call with `push=true`.
 
-    `host` is BUILDKIT_HOST; `environment` is the whole one that buildctl gets besides it.
+    `host` is BUILDKIT_HOST; `environment` is the whole one that buildctl gets besides it. Without `network`, what a
+    Dockerfile runs reaches none; without `registry_tls`, the daemon may speak plain HTTP to the registry.
     """
 
-    registry: str
     host: str
     environment: Mapping[str, str]
-    timeout_s: float = 1800.0
+    timeout_s: float
+    network: bool
+    registry_tls: bool
 
-    def check(self) -> None:
-        """See `port.Builder.check`."""
-        for missing in self.lacks():
-            raise missing
+    name = "buildctl"
 
     def lacks(self) -> Iterator[ActorError]:
-        """See `port.Builder.lacks`: both settings, then the program and a daemon that answers."""
-        is_registry = _REGISTRY.fullmatch(self.registry)
-        if not is_registry:
-            said = f"IMAGE_REGISTRY={self.registry!r} is no registry" if self.registry else "IMAGE_REGISTRY is not set"
-            yield ActorError(Code.UNFIT, said, hint="set it to host[:port][/path], or run with images off")
+        """See `port.Builder.lacks`: the setting, then the program and a daemon that answers."""
         if not self.host:
-            hint = "set it to the BuildKit daemon, or run with images off"
+            hint = "set it to the BuildKit daemon, or run with IMAGE_BUILDER=none"
             yield ActorError(Code.UNFIT, "BUILDKIT_HOST is not set", hint=hint)
-        if is_registry and self.host:
-            yield from self._silent()
-
-    def _silent(self) -> Iterator[ActorError]:
+            return
+        command = self._command(Path("/"), _CHECK_TIMEOUT_S, "debug", "workers")
         try:
-            done = run_contained(self._command(Path("/"), _CHECK_TIMEOUT_S, "debug", "workers"))
+            done = run_contained(command)
         except ActorError as error:  # no such program
             yield error
             return
         if not done.ok:
-            said = f"the BuildKit daemon does not answer: {_why(done, _CHECK_TIMEOUT_S)}"
+            said = f"the BuildKit daemon does not answer: {why(done, self.name, _CHECK_TIMEOUT_S)}"
             yield ActorError(Code.UNFIT, said, hint="check BUILDKIT_HOST", where=self.host)
 
-    def publish(self, order: ImageOrder, stop: Stop | None = None) -> None:
-        """See `port.Builder.publish`."""
-        order.check()
-        command = self._command(
+    @contextlib.contextmanager
+    def building(self, order: ImageOrder, desk: Path, stop: Stop | None = None) -> Iterator[BuiltThere]:
+        """See `port.Builder.building`."""
+        built = BuiltThere(self, order, desk, stop)
+        built.digest = built.run(push=False)
+        yield built
+
+    def command(self, order: ImageOrder, told: Path, *, push: bool) -> Command:
+        """The call that builds an order and writes its digest to `told`."""
+        options = {
+            "build-arg:SOURCE_DATE_EPOCH": str(order.created),
+            **({} if self.network else {"force-network-mode": "none"}),
+            **{f"label:{name}": text for name, text in order.labels.items()},
+        }
+        fields = ["type=image", f"name={order.ref}", f"push={str(push).lower()}", "rewrite-timestamp=true"]
+        fields += [] if self.registry_tls else ["registry.insecure=true"]
+        return self._command(
             order.export, self.timeout_s, "build", "--progress", "plain", "--frontend", "dockerfile.v0",
             "--local", f"context={order.context.rstrip('/')}", "--local", f"dockerfile={order.dockerfile.rstrip('/')}",
-            "--output", f"type=image,{_field(f'name={order.ref}')},push=true",
+            *(word for name, text in options.items() for word in ("--opt", f"{name}={text}")),
+            "--metadata-file", str(told), "--output", ",".join(map(_field, fields)),
         )  # fmt: skip
-        done = run_contained(command, stop)
-        if not done.ok:
-            code = Code.INTERRUPTED if done.ended is Ended.STOPPED else Code.UNFIT
-            said = f"the image could not be built and pushed: {_why(done, self.timeout_s)}"
-            raise ActorError(code, said, where=order.ref)
 
     def _command(self, cwd: Path, timeout_s: float, *arguments: str) -> Command:
         environment = {**self.environment, "BUILDKIT_HOST": self.host}
@@ -78,16 +80,35 @@ class Buildctl:
         )
 
 
+@dataclass
+class BuiltThere:
+    """An image in the daemon's cache: asked for once more with `push=true`, it is not built again."""
+
+    builder: Buildctl
+    order: ImageOrder
+    desk: Path
+    stop: Stop | None
+    digest: str = ""
+
+    def push(self) -> None:
+        """See `port.Built.push`."""
+        pushed = self.run(push=True)
+        if pushed != self.digest:
+            said = f"the daemon built {self.digest} first, and then pushed {pushed}"
+            raise ActorError(Code.UNFIT, said, hint="ask again; the daemon's cache was lost", where=self.order.ref)
+
+    def run(self, *, push: bool) -> str:
+        """Build it, and push it if asked to; its digest."""
+        told = self.desk / "metadata.json"
+        said = f"the image could not be {'pushed' if push else 'built'}"
+        call(self.builder.name, self.builder.command(self.order, told, push=push), self.stop, said, self.order.ref)
+        try:
+            return str(json.loads(told.read_bytes())["containerimage.digest"])
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            hint = "use a BuildKit of version 0.13 or later"
+            raise ActorError(Code.UNFIT, "buildctl told no digest", hint=hint, where=self.order.ref) from error
+
+
 def _field(text: str) -> str:
     """One field of the exporter's comma-separated list, quoted as CSV where it needs to be."""
     return '"' + text.replace('"', '""') + '"' if re.search(r'[",\n]', text) else text
-
-
-def _why(done: Completed, timeout_s: float) -> str:
-    if done.ended is Ended.TIMEOUT:
-        return f"buildctl did not end within {timeout_s:g} s"
-    if done.ended is Ended.STOPPED:
-        return "the actor is stopping"
-    if done.ended is Ended.OUTPUT:
-        return f"buildctl printed more than {OUTPUT_LIMIT:,} bytes"
-    return " / ".join(done.errors.splitlines()[-6:]) or f"exit {done.code}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.system.process import Stop
@@ -13,12 +14,18 @@ from foundry_implementation_actor.system.process import Stop
 
 @dataclass(frozen=True)
 class ImageOrder:
-    """One image to build and publish: context and Dockerfile directories below `export`, and its ref."""
+    """One image to build and publish, and all that its digest depends on.
+
+    `context` and `dockerfile` are directories below `export`; `created` is when its commit was made, in seconds
+    since the epoch; `labels` go into its configuration.
+    """
 
     export: Path
     context: str
     dockerfile: str
     ref: str
+    created: int
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def check(self) -> None:
         """See that the directories and the Dockerfile lie inside the export, links followed.
@@ -33,30 +40,52 @@ class ImageOrder:
                 raise ActorError(Code.UNFIT, said, hint="take the link away", where=self.ref)
 
 
-class Builder(Protocol):
-    """Builds an image and pushes it, in one go."""
+class Published(NamedTuple):
+    """An image that the registry has: its ref, its digest, and whether it was there before."""
+
+    ref: str
+    digest: str
+    was_there: bool
+
+
+class Built(Protocol):
+    """An image that was built and not yet pushed."""
 
     @property
-    def registry(self) -> str:
-        """Where images go: host, optional port and path, without a scheme."""
+    def digest(self) -> str:
+        """The digest that the registry will name it by, `sha256:` and 64 hexadecimal digits."""
         ...
 
-    def lacks(self) -> Iterator[ActorError]:
-        """What this host cannot build and publish without, each UNFIT and with how to get it."""
-        ...
-
-    def check(self) -> None:
-        """See that this host can build and publish.
+    def push(self) -> None:
+        """Send it to the registry, under the ref of its order.
 
         Raises:
-            ActorError: UNFIT, the first of what `lacks` gives.
+            ActorError: UNFIT with the tail of what the builder said; INTERRUPTED when the actor is stopping.
         """
         ...
 
-    def publish(self, order: ImageOrder, stop: Stop | None = None) -> None:
-        """Build and push one image.
+
+class Builder(Protocol):
+    """Builds images; the same order gives the same digest."""
+
+    @property
+    def name(self) -> str:
+        """What IMAGE_BUILDER calls it."""
+        ...
+
+    def lacks(self) -> Iterator[ActorError]:
+        """What this host cannot build without, each UNFIT and with how to get it."""
+        ...
+
+    def building(self, order: ImageOrder, desk: Path, stop: Stop | None = None) -> AbstractContextManager[Built]:
+        """Build an image; it can be pushed as long as the context is open, and nothing of it stays here after that.
+
+        Args:
+            order: what to build.
+            desk: an empty directory for the builder's own files.
+            stop: ends the build once it is set.
 
         Raises:
-            ActorError: UNFIT with the tail of what the builder said.
+            ActorError: UNFIT with the tail of what the builder said; INTERRUPTED when the actor is stopping.
         """
         ...

@@ -1,0 +1,179 @@
+"""The `buildah` builder: no daemon and no root needed, for machines without BuildKit.
+
+What a Dockerfile does is a repository's code. buildah would mount any place of the host into it that a link names, as
+writable as that asks for. So buildah itself sees nothing of this host but programs, certificates and the commit, is
+nobody there who owns anything (`enclosed`), and reads no setting that lies where a Dockerfile could have written it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from foundry_implementation_actor.delivery.images.call import OUTPUT_LIMIT, call, why
+from foundry_implementation_actor.delivery.images.enclosed import (
+    COMMIT,
+    DESK,
+    INSIDE,
+    NEEDED,
+    enclosed,
+    entered,
+    open_desk,
+)
+from foundry_implementation_actor.delivery.images.login import logins
+from foundry_implementation_actor.delivery.images.port import ImageOrder
+from foundry_implementation_actor.domain.command import Command
+from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.sandbox.memory import in_memory
+from foundry_implementation_actor.system.process import Stop, run_contained
+
+_RUNTIMES = ("runc", "crun")
+# Debian has it in /usr/sbin, which is not on the PATH of every user.
+_SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
+_LONGEST_DIGEST = 200
+_CLEAN_UP_S = 60.0
+_BUILT = "localhost/built"
+_ELSE = "or set BUILDKIT_HOST, or run with IMAGE_BUILDER=none"
+_PLAIN = '[[registry]]\nlocation = "{host}"\ninsecure = true\n'
+
+
+@dataclass(frozen=True)
+class Buildah:
+    """Builds in a store of its own that is gone after the push.
+
+    `host` is the registry's; `docker_config` is the directory of its login, or empty; `environment` is the whole one
+    that buildah gets besides its own. Without `network`, what a Dockerfile runs reaches none; without `registry_tls`,
+    that one registry may be spoken to in plain HTTP.
+    """
+
+    host: str
+    docker_config: str
+    environment: Mapping[str, str]
+    timeout_s: float
+    network: bool
+    registry_tls: bool
+
+    name = "buildah"
+
+    def lacks(self) -> Iterator[ActorError]:
+        """See `port.Builder.lacks`: the programs, and what runs a Dockerfile's lines."""
+        wanted = {"buildah": "buildah", **NEEDED}
+        missing = [program for program in wanted if self._which(program) is None]
+        for program in missing:
+            yield ActorError(Code.UNFIT, f"the program {program!r} was not found", hint=_get(wanted[program]))
+        if not missing:
+            yield from self._tried()
+        if self._runtime() is None:
+            yield ActorError(Code.UNFIT, "neither runc nor crun was found", hint=_get("runc"))
+
+    def _tried(self) -> Iterator[ActorError]:
+        """What is said when buildah cannot be enclosed on this host."""
+        with tempfile.TemporaryDirectory() as folder:
+            open_desk(Path(folder))
+            done = run_contained(self._enclosed(("buildah", "--version"), Path(folder), Path(folder), {}))
+        if not done.ok:
+            said = f"buildah cannot be enclosed here: {why(done, self.name, self.timeout_s)}"
+            hint = f"allow user namespaces here, and a /proc without covered places, {_ELSE}"
+            yield ActorError(Code.UNFIT, said, hint=hint)
+
+    @contextlib.contextmanager
+    def building(self, order: ImageOrder, desk: Path, stop: Stop | None = None) -> Iterator[BuiltHere]:
+        """See `port.Builder.building`."""
+        open_desk(desk)
+        built = BuiltHere(self, order, desk, stop)
+        try:
+            built.call("the image could not be built", *self._build(order))
+            built.pack()
+            yield built
+        finally:
+            self._clear(desk)
+
+    @contextlib.contextmanager
+    def command(self, commit: Path, desk: Path, *words: str) -> Iterator[Command]:
+        """One verb of buildah on the store in `desk`, as long as the context is open."""
+        store = ("--root", f"{DESK}/store", "--runroot", f"{DESK}/run", "--storage-driver", "vfs")
+        with contextlib.ExitStack() as held:
+            told = {name: held.enter_context(in_memory(content)) for name, content in self._settings()}
+            named = {name: f"/proc/self/fd/{descriptor}" for name, descriptor in told.items()}
+            command = self._enclosed(("buildah", *store, *words), commit, desk, named)
+            yield replace(command, pass_fds=tuple(told.values()))
+
+    def _settings(self) -> Iterator[tuple[str, bytes]]:
+        """What buildah reads from files, by the variable that names each: in memory, where a Dockerfile has no hand."""
+        yield "REGISTRY_AUTH_FILE", logins(self.docker_config, self.host, self.environment)
+        if not self.registry_tls:
+            yield "CONTAINERS_REGISTRIES_CONF", _PLAIN.format(host=self.host).encode()
+
+    def _enclosed(self, argv: Sequence[str], commit: Path, desk: Path, more: Mapping[str, str]) -> Command:
+        environment = {**self._environment, **more}
+        whole = enclosed(argv, commit, desk, environment)
+        return Command(whole, Path("/"), environment, self.timeout_s, output_limit=OUTPUT_LIMIT)
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {**self.environment, "PATH": self._path, "HOME": "/nonexistent", "TMPDIR": DESK}
+
+    def _build(self, order: ImageOrder) -> Iterator[str]:
+        yield "bud"
+        yield from ("--isolation", "oci", "--runtime", self._runtime() or _RUNTIMES[0])
+        yield from ("--network", "host" if self.network else "none", "--http-proxy=false")
+        yield from ("--format", "oci", "--layers=false", "--identity-label=false", "--timestamp", str(order.created))
+        yield from ("--build-arg", f"SOURCE_DATE_EPOCH={order.created}")
+        for name, text in order.labels.items():
+            yield from ("--label", f"{name}={text}")
+        yield from ("--file", f"{COMMIT}/{order.dockerfile}/Dockerfile", "--tag", _BUILT)
+        yield f"{COMMIT}/{order.context}"
+
+    def _clear(self, desk: Path) -> None:
+        """Delete what only the users inside can, who are others than the actor's own when that is not root."""
+        if os.geteuid() != 0:
+            argv = (*entered(), "rm", "-rf", str(desk / INSIDE))
+            run_contained(Command(argv, Path("/"), self._environment, _CLEAN_UP_S))
+
+    def _runtime(self) -> str | None:
+        return next(filter(None, map(self._which, _RUNTIMES)), None)
+
+    def _which(self, program: str) -> str | None:
+        return shutil.which(program, path=self._path)
+
+    @property
+    def _path(self) -> str:
+        return f"{self.environment['PATH']}:{_SBIN}"
+
+
+@dataclass
+class BuiltHere:
+    """An image in the store of its own that lies in `desk`."""
+
+    builder: Buildah
+    order: ImageOrder
+    desk: Path
+    stop: Stop | None
+    digest: str = ""
+
+    def pack(self) -> None:
+        """Find what the image is named by once it is packed as it will be sent."""
+        with in_memory(b"") as told:
+            words = ("--digestfile", f"/proc/self/fd/{told}", _BUILT, f"oci:{DESK}/packed")
+            self.call("the image could not be packed", "push", "--quiet", *words, pass_fds=(told,))
+            self.digest = os.pread(told, _LONGEST_DIGEST, 0).decode().strip()
+
+    def push(self) -> None:
+        """See `port.Built.push`. buildah itself goes on after a broken line, but not after every one."""
+        words = ("--retry", "2", "--retry-delay", "1s", _BUILT, f"docker://{self.order.ref}")
+        self.call("the image could not be pushed", "push", "--quiet", *words, tries=2)
+
+    def call(self, said: str, *words: str, pass_fds: tuple[int, ...] = (), tries: int = 1) -> None:
+        """Run one verb of buildah; `said` is what could not be done when it fails."""
+        with self.builder.command(self.order.export, self.desk, *words) as command:
+            whole = replace(command, pass_fds=(*command.pass_fds, *pass_fds))
+            call(self.builder.name, whole, self.stop, said, self.order.ref, tries=tries)
+
+
+def _get(package: str) -> str:
+    return f"apt-get install {package}, {_ELSE}"

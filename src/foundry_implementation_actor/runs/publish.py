@@ -1,0 +1,110 @@
+"""The images of a pushed branch, and an answer that is honest about how far it came."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from foundry_implementation_actor.delivery.commit import before_task, last_change
+from foundry_implementation_actor.delivery.export import export
+from foundry_implementation_actor.delivery.images.port import ImageOrder
+from foundry_implementation_actor.delivery.images.publish import Publisher
+from foundry_implementation_actor.delivery.version import image_version
+from foundry_implementation_actor.domain.capability import Component
+from foundry_implementation_actor.domain.error import ActorError
+from foundry_implementation_actor.domain.event import clip
+from foundry_implementation_actor.domain.run import Accepted, Refused, Reply
+from foundry_implementation_actor.runs.start import Run
+from foundry_implementation_actor.system.git import Git
+from foundry_implementation_actor.workspace.capture import changed_paths
+
+_LONGEST_CAUSE = 8_000
+
+
+def publish(run: Run, git: Git, commit: str) -> Reply:
+    """One image for each component that the task's commits touch, all at once; the answer names what was published.
+
+    A task that was remediated has several commits, and its branch is deployed as a whole. The branch is pushed, so
+    whatever goes wrong from here on is an answer that says so.
+    """
+    shop, task = run.shop, run.task
+    published: tuple[str, ...] = ()
+    lost: list[str] = []
+    try:
+        touched = shop.capability.components_for(changed_paths(git, before_task(git, commit, task.task_id), commit))
+        if shop.publisher is None:
+            shop.journal.event("images-off", components=touched)
+        else:
+            images = _Images(run, shop.publisher, git, export(git, commit, run.folder / "export"), commit)
+            ends = images.publish(images.still_there(touched))
+            published = tuple(end for end in ends if isinstance(end, str))
+            lost = [str(end) for end in ends if isinstance(end, Exception)]
+    except (ActorError, OSError) as error:
+        lost = [str(error)]
+    if not lost:
+        return Accepted(task.branch, commit, published)
+    cause = clip(shop.journal.redact("; ".join(lost)), _LONGEST_CAUSE)
+    return Refused(
+        f"the branch {task.branch} is pushed at {commit[:12]}, but not every image is published. "
+        f"Published: {', '.join(published) or 'none'}. Not published: {cause}. "
+        "Ask the same again to go on at the images"
+    )
+
+
+@dataclass(frozen=True)
+class _Images:
+    """The images of one commit, whose files are in `source`."""
+
+    run: Run
+    publisher: Publisher
+    git: Git
+    source: Path
+    commit: str
+
+    def still_there(self, touched: list[str]) -> list[Component]:
+        """The touched components that the commit has."""
+        components = [one for one in self.run.shop.capability.components if one.name in touched]
+        gone = [one.name for one in components if not (self.source / one.path).is_dir()]
+        if gone:
+            self.run.shop.journal.event("components-gone", components=gone)
+        return [one for one in components if one.name not in gone]
+
+    def publish(self, components: list[Component]) -> list[str | Exception]:
+        """The ref of each image, or why it was not published."""
+        with ThreadPoolExecutor(max_workers=max(1, len(components))) as pool:
+            return list(pool.map(self._publish, components))
+
+    def _publish(self, component: Component) -> str | Exception:
+        shop, desk = self.run.shop, self.run.folder / f"image-{component.name}"
+        try:
+            desk.mkdir()
+            order = self._order(component)
+            with shop.journal.step("publish-image", component=component.name, image=order.ref):
+                done = self.publisher.publish(order, desk, shop.stop)
+        except (ActorError, OSError) as error:
+            return error
+        shop.journal.event("image-published", image=done.ref, digest=done.digest, was_there=done.was_there)
+        return done.ref
+
+    def _order(self, component: Component) -> ImageOrder:
+        """An order whose labels are named by the OCI image specification.
+
+        The version of a component names the last commit that changed it, so that this is its revision too.
+        """
+        shop, capability = self.run.shop, self.run.shop.capability
+        last = last_change(self.git, self.commit, component.path)
+        version = image_version(self.source, capability, component, self.run.task.task_id, shop.path)
+        labels = {
+            "created": datetime.fromtimestamp(last.made, UTC).isoformat().replace("+00:00", "Z"),
+            "revision": last.commit,
+            "source": shop.remote.url,
+            "title": capability.image_name(component.name),
+            "version": version,
+        }
+        return ImageOrder(
+            self.source, component.path, component.dockerfile,
+            ref=capability.image_ref(self.publisher.registry.address, component.name, version), created=last.made,
+            labels={f"org.opencontainers.image.{name}": text for name, text in labels.items()},
+        )  # fmt: skip
