@@ -6,9 +6,11 @@ import contextlib
 import json
 import os
 import stat
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,8 +19,8 @@ from foundry_implementation_actor.system.process import Stop
 from support.publishing import REPOSITORY, SHELL, Bench, need_buildah
 from support.registry import LoopbackRegistry, write_login
 
-# buildah 1.28 mounts what a link in an image leads to, on its own side (CVE-2024-1753).
-LINKED = f"{SHELL}RUN ln -s TO /up\nFROM base\nRUN --mount=type=bind,from=base,source=/up,target=/m,HOW LINE\n"
+PROGRAMS = {"bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr"}
+ROOT = PROGRAMS | {"etc", "run", "tmp", "var", "proc", "dev", "sys", "desk", "commit"}
 SECRET = "the-one-secret-of-this-test"
 
 
@@ -29,9 +31,25 @@ def registry(tmp_path: Path) -> Iterator[LoopbackRegistry]:
         yield registry
 
 
-def through_a_link(to: str, line: str, how: str = "rw") -> str:
-    """A Dockerfile whose line has a place of the host at /m, if a builder lets it."""
-    return LINKED.replace("TO", to).replace("HOW", how).replace("LINE", line)
+@pytest.fixture
+def running(tmp_path: Path) -> str:
+    """A line that does not end, and that can be told from every other."""
+    return f"sleep 98765{os.getpid()}"
+
+
+def through_a_link(line: str, how: str = "rw") -> str:
+    """A Dockerfile whose line has at /m what the link `up` of its first stage leads to, if a builder lets it.
+
+    buildah 1.28 follows the link on its own side (CVE-2024-1753).
+    """
+    return f"{SHELL}FROM base\nRUN --mount=type=bind,from=base,source=/up,target=/m,{how} {line}\n"
+
+
+def linked(base: Path, host: str, to: str, line: str, **how: Any) -> Bench:
+    """A component with that Dockerfile, and with a link `up` to a place of the host."""
+    bench = Bench(base, host, through_a_link(line), **how)
+    (bench.context / "rootfs/up").symlink_to(to)
+    return bench
 
 
 def made(registry: LoopbackRegistry, bench: Bench, path: str) -> str:
@@ -40,23 +58,27 @@ def made(registry: LoopbackRegistry, bench: Bench, path: str) -> str:
 
 
 def test_a_line_that_gets_hold_of_the_builders_own_root_sees_programs_and_the_commit_only(
-    tmp_path: Path, registry: LoopbackRegistry, home: Path
+    tmp_path: Path, registry: LoopbackRegistry, home: Path, running: str
 ) -> None:
     (home / "secret").write_text(SECRET)
     (tmp_path / "secret").write_text(SECRET)
-    look = "ls -A / /m /m/tmp /m/run /m/var /m/desk /m/commit > /seen; ls -A /m/root /m/home >> /seen 2>/dev/null; "
-    look += f"cat /m{home}/secret /m{tmp_path}/secret /m/proc/*/environ > /got 2>/dev/null; ls /m/proc > /ids; true"
-    dockerfile = through_a_link("/", look)
-    environment = {"HTTPS_PROXY": f"http://user:{SECRET}@proxy.invalid", "NO_PROXY": "127.0.0.1"}
-    bench = Bench(tmp_path / "bench", registry.host, dockerfile, environment=environment)
-    files = registry.pull(bench.publish().ref).files
-    seen = set(files["seen"][1].decode().split())
-    assert {"usr", "desk", "commit", "backend"} <= seen
-    assert not {"work", "opt", "srv", "mnt", "boot"} & seen
-    assert SECRET.encode() not in files["got"][1]
-    ids = {name for name in files["ids"][1].decode().split() if name.isdigit()}
-    assert "1" in ids
-    assert str(os.getpid()) not in ids
+    look = "ls -A /m > /root; ls -A /m/tmp /m/var/tmp > /empty; ls -A /m/commit > /commit; "
+    look += f"cat /m{home}/secret /m{tmp_path}/secret /m/proc/*/environ /m/proc/*/cmdline > /got 2>/dev/null; true"
+    environment = {"PATH": os.defpath, "HTTPS_PROXY": f"http://u:{SECRET}@proxy.invalid", "NO_PROXY": "127.0.0.1"}
+    bench = linked(tmp_path / "bench", registry.host, "/", look, environment=environment)
+    with subprocess.Popen(running.split()) as other:
+        try:
+            files = registry.pull(bench.publish().ref).files
+        finally:
+            other.kill()
+    seen = {name: set(files[name][1].decode().split()) for name in ("root", "empty", "commit")}
+    assert {"usr", "proc"} <= seen["root"] <= ROOT
+    assert seen["empty"] == {"/m/tmp:", "/m/var/tmp:"}
+    assert seen["commit"] == {"backend"}
+    got = files["got"][1]
+    assert b"buildah" in got
+    assert SECRET.encode() not in got
+    assert running.split()[1].encode() not in got
 
 
 PLACES = {"a program's folder": "PATH", "a certificate's folder": "SSL_CERT_DIR", "the commit": ""}
@@ -73,13 +95,13 @@ def test_a_line_that_gets_hold_of_a_place_of_the_host_cannot_write_there(
         environment[name] = f"{place}:{environment['PATH']}" if name == "PATH" else str(place)
     line = "cd /m; (echo x > new; chmod 0 .) 2> /said; true"
     to = str(place) if name else "/commit"
-    bench = Bench(tmp_path / "bench", registry.host, through_a_link(to, line), environment=environment)
+    bench = linked(tmp_path / "bench", registry.host, to, line, environment=environment)
     place = place if name else bench.commit
     place.chmod(0o777)
     before = sorted(place.iterdir())
     assert made(registry, bench, "said").count("Read-only file system") == 2
     # What makes buildah mount it once more, with other options: without the read-only one.
-    (bench.context / "Dockerfile").write_text(through_a_link(to, line, "rw,nosuid"))
+    (bench.context / "Dockerfile").write_text(through_a_link(line, "rw,nosuid"))
     with pytest.raises(ActorError, match="operation not permitted"):
         bench.publish("2")
     assert sorted(place.iterdir()) == before
@@ -91,7 +113,7 @@ def test_a_line_moves_no_other_process_of_the_host_and_sets_no_limit(
 ) -> None:
     line = "for p in /sys/fs/cgroup /m /m/*; do mkdir $p/of-a-test && echo made $p; done > /said 2>&1; "
     line += "for f in /m/*/cgroup.procs; do echo 1 > $f && echo moved; done >> /said 2>&1; true"
-    bench = Bench(tmp_path / "bench", registry.host, through_a_link("/sys/fs/cgroup", line))
+    bench = linked(tmp_path / "bench", registry.host, "/sys/fs/cgroup", line)
     said = made(registry, bench, "said")
     assert "Read-only file system" in said
     assert "made" not in said
@@ -108,17 +130,17 @@ def test_no_setting_that_a_line_writes_is_ever_read(tmp_path: Path, registry: Lo
     line += """printf 'credential-helpers = ["x/run"]' > $f/registries.conf; """
     line += f"printf '{helper}' > $f/auth.json; done; done 2>/dev/null; true"
     login = write_login(tmp_path / "login", registry.host)
-    dockerfile = through_a_link("/", line) + f"FROM {registry.host}/none\nCOPY --from=1 /up /\n"
-    bench = Bench(tmp_path / "bench", registry.host, dockerfile, docker_config=login)
+    bench = linked(tmp_path / "bench", registry.host, "/", line, docker_config=login)
     program = bench.commit / "docker-credential-x" / "run"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho it ran >&2\nexit 1\n")
     program.chmod(0o755)
-    with pytest.raises(ActorError, match=r"manifest unknown|not found") as raised:  # and not what a helper says
-        bench.publish()
-    assert "it ran" not in raised.value.message
-    (bench.context / "Dockerfile").write_text(through_a_link("/", line))
     assert bench.publish().digest == registry.pull(bench.ref()).digest
+    fetches = f"FROM {registry.host}/none\nCOPY --from=1 /up /\n"
+    (bench.context / "Dockerfile").write_text(through_a_link(line) + fetches)
+    with pytest.raises(ActorError, match=r"manifest unknown|not found") as raised:  # and not what a helper says
+        bench.publish("2")
+    assert "it ran" not in raised.value.message
 
 
 def test_a_line_reaches_no_network_unless_that_is_allowed(tmp_path: Path, registry: LoopbackRegistry) -> None:
@@ -143,12 +165,6 @@ def test_links_of_the_commit_lead_nowhere_outside_it(tmp_path: Path, registry: L
         (bench.context / "Dockerfile").write_text(f"FROM scratch\nCOPY {link} /got\n")
         with pytest.raises(ActorError, match=rf"the image could not be built: .*COPY {link} /got"):
             bench.publish(link)
-
-
-@pytest.fixture
-def running(tmp_path: Path) -> str:
-    """A line that does not end, and that can be told from every other."""
-    return f"sleep 98765{os.getpid()}"
 
 
 def runs(line: str) -> bool:

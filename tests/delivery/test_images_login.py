@@ -70,6 +70,16 @@ def test_a_login_gets_in_and_one_login_is_not_another(
     assert "wants a login, and there is none for it" in refused(bench).message
 
 
+def test_an_image_that_others_stand_on_is_fetched_with_the_login(
+    tmp_path: Path, registry: LoopbackRegistry, trusted: dict[str, str]
+) -> None:
+    login = write_login(tmp_path / "login", registry.host)
+    bench = Bench(tmp_path / "bench", registry.host, tls=True, docker_config=login, environment=trusted)
+    bench.publish("base")
+    bench.add({"Dockerfile": f"FROM {bench.ref('base')}\nCOPY more /\n", "more": "x\n"})
+    assert set(registry.pull(bench.publish().ref).files) == {"Dockerfile", "more"}
+
+
 def test_no_login_is_told_before_a_session(tmp_path: Path, registry: LoopbackRegistry, trusted: dict[str, str]) -> None:
     with publishing(tmp_path, registry.host, trusted) as place:
         with pytest.raises(ActorError, match="the registry wants a login, and there is none for it") as raised:

@@ -22,11 +22,14 @@ from support.repos import Files, write_files
 CREATED = 1_767_323_045
 REPOSITORY = "foundry/acme.parts/sup.007.wid/backend"
 PROGRAMS = ("buildah", "bwrap", "busybox", "newgidmap", "newuidmap", "runc", "unshare")
-SHELL = 'FROM scratch AS base\nCOPY rootfs/ /\nENV PATH=/bin\nRUN ["/bin/busybox", "--install", "-s", "/bin"]\n'
+SHELL = "FROM scratch AS base\nCOPY rootfs/ /\nENV PATH=/bin\n"
 """What a Dockerfile starts with that runs something; `rootfs/` has one program, which is every program."""
 
-ADD_BUSYBOX = "d=backend/rootfs/bin; mkdir -p $d; cp $(command -v busybox) $d/busybox; ln -s busybox $d/sh"
-"""A line of shell that puts `rootfs/` into the component, for a Dockerfile that starts with SHELL."""
+ADD_BUSYBOX = """\
+d=backend/rootfs/bin; mkdir -p $d; cp $(command -v busybox) $d/busybox; cd $d
+for name in $(busybox --list); do [ $name = busybox ] || ln -s busybox $name; done
+"""
+"""Lines of shell that put `rootfs/` into the component, for a Dockerfile that starts with SHELL."""
 
 
 def need_buildah() -> None:

@@ -36,6 +36,7 @@ _RUNTIMES = ("runc", "crun")
 # Debian has it in /usr/sbin, which is not on the PATH of every user.
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 _LONGEST_DIGEST = 200
+_CHECK_TIMEOUT_S = 20.0
 _CLEAN_UP_S = 60.0
 _BUILT = "localhost/built"
 _ELSE = "or set BUILDKIT_HOST, or run with IMAGE_BUILDER=none"
@@ -75,9 +76,10 @@ class Buildah:
         """What is said when buildah cannot be enclosed on this host."""
         with tempfile.TemporaryDirectory() as folder:
             open_desk(Path(folder))
-            done = run_contained(self._enclosed(("buildah", "--version"), Path(folder), Path(folder), {}))
+            command = self._enclosed(("buildah", "--version"), Path(folder), Path(folder), {})
+            done = run_contained(replace(command, timeout_s=_CHECK_TIMEOUT_S))
         if not done.ok:
-            said = f"buildah cannot be enclosed here: {why(done, self.name, self.timeout_s)}"
+            said = f"buildah cannot be enclosed here: {why(done, self.name, _CHECK_TIMEOUT_S)}"
             hint = f"allow user namespaces here, and a /proc without covered places, {_ELSE}"
             yield ActorError(Code.UNFIT, said, hint=hint)
 
@@ -165,7 +167,7 @@ class BuiltHere:
 
     def push(self) -> None:
         """See `port.Built.push`. buildah itself goes on after a broken line, but not after every one."""
-        words = ("--retry", "2", "--retry-delay", "1s", _BUILT, f"docker://{self.order.ref}")
+        words = ("--retry", "1", "--retry-delay", "1s", _BUILT, f"docker://{self.order.ref}")
         self.call("the image could not be pushed", "push", "--quiet", *words, tries=2)
 
     def call(self, said: str, *words: str, pass_fds: tuple[int, ...] = (), tries: int = 1) -> None:
