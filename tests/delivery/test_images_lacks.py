@@ -18,8 +18,9 @@ from support.publishing import PROGRAMS, need_buildah
 _LACKS = """
 import json, sys
 from foundry_implementation_actor.delivery.images.buildah import Buildah
+from foundry_implementation_actor.delivery.images.registry import Registry
 
-builder = Buildah("127.0.0.1:9", "", {"PATH": sys.argv[1], "HOME": "/nonexistent"}, 60.0, False, True)
+builder = Buildah(Registry("127.0.0.1:9", "", {}), {"PATH": sys.argv[1], "HOME": "/nonexistent"}, 60.0, False)
 print(json.dumps([(error.message, error.hint) for error in builder.lacks()]))
 """
 # buildah's own runtime is looked for in sbin too, whatever PATH says.

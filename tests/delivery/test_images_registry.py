@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import dxf
 import pytest
 
 from foundry_implementation_actor.domain.error import ActorError, Code
@@ -163,9 +164,10 @@ import sys
 from pathlib import Path
 from foundry_implementation_actor.delivery.images.buildah import Buildah
 from foundry_implementation_actor.delivery.images.port import ImageOrder
+from foundry_implementation_actor.delivery.images.registry import Registry
 
 base, ref, created, labels = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), dict([sys.argv[4].split("=")])
-builder = Buildah(ref.partition("/")[0], "", {"PATH": "/usr/bin:/bin"}, 60.0, network=False, registry_tls=False)
+builder = Buildah(Registry(ref.partition("/")[0], "", {}, tls=False), {"PATH": "/usr/bin:/bin"}, 60.0, network=False)
 assert not list(builder.lacks()), list(builder.lacks())
 order = ImageOrder(base / "commit", "backend/", "backend/", ref, created, labels)
 with builder.building(order, base / "desk") as built:
@@ -193,7 +195,7 @@ def test_a_user_who_is_not_root_builds_the_same_image(tmp_path: Path, registry: 
             ["unshare", "--mount", "sh", "-c", _WITH_USERS, "sh", str(numbers),
              "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
              plain_python(), "-B", "-c", _PLAIN, folder, bench.ref("by-nobody"), str(order.created), labels],
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES)},
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{SOURCES}:{Path(dxf.__file__).parents[1]}"},
             cwd="/", capture_output=True, text=True, check=False, timeout=120,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

@@ -73,9 +73,9 @@ class Bench:
         if dockerfile.startswith(SHELL):
             subprocess.run(["sh", "-c", ADD_BUSYBOX], cwd=self.commit, check=True)
         whole = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **environment}
-        login = str(docker_config)
-        self.builder = Buildah(host, login, whole, timeout_s, network, registry_tls=tls)
-        self.publisher = Publisher(self.builder, Registry(f"{host}/foundry", login, whole, tls))
+        registry = Registry(f"{host}/foundry", str(docker_config), whole, tls)
+        self.builder = Buildah(registry, whole, timeout_s, network)
+        self.publisher = Publisher(self.builder, registry)
         self._desks = 0
 
     def add(self, files: Files) -> None:

@@ -39,4 +39,4 @@ def _builder(settings: Settings, registry: Registry) -> Builder:
     environment, timeout_s = registry.environment, settings.build_timeout_s
     if settings.builder == "buildctl":
         return Buildctl(settings.buildkit_host, environment, timeout_s, settings.build_network, registry.tls)
-    return Buildah(registry.host, registry.docker_config, environment, timeout_s, settings.build_network, registry.tls)
+    return Buildah(registry, environment, timeout_s, settings.build_network)

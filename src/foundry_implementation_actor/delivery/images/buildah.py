@@ -11,6 +11,7 @@ import contextlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,8 +26,10 @@ from foundry_implementation_actor.delivery.images.enclosed import (
     entered,
     open_desk,
 )
+from foundry_implementation_actor.delivery.images.layout import read_layout
 from foundry_implementation_actor.delivery.images.login import logins
 from foundry_implementation_actor.delivery.images.port import ImageOrder
+from foundry_implementation_actor.delivery.images.registry import Registry
 from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.sandbox.memory import in_memory
@@ -39,6 +42,7 @@ _LONGEST_DIGEST = 200
 _CHECK_TIMEOUT_S = 20.0
 _CLEAN_UP_S = 60.0
 _BUILT = "localhost/built"
+_PACKED = "packed"
 _ELSE = "or set BUILDKIT_HOST, or run with IMAGE_BUILDER=none"
 _PLAIN = '[[registry]]\nlocation = "{host}"\ninsecure = true\n'
 
@@ -47,17 +51,14 @@ _PLAIN = '[[registry]]\nlocation = "{host}"\ninsecure = true\n'
 class Buildah:
     """Builds in a store of its own that is gone after the push.
 
-    `host` is the registry's; `docker_config` is the directory of its login, or empty; `environment` is the whole one
-    that buildah gets besides its own. Without `network`, what a Dockerfile runs reaches none; without `registry_tls`,
-    that one registry may be spoken to in plain HTTP.
+    `registry` is where images go, and bases may come from; `environment` is the whole one that buildah gets besides its
+    own. Without `network`, what a Dockerfile runs reaches none.
     """
 
-    host: str
-    docker_config: str
+    registry: Registry
     environment: Mapping[str, str]
     timeout_s: float
     network: bool
-    registry_tls: bool
 
     name = "buildah"
 
@@ -107,9 +108,9 @@ class Buildah:
 
     def _settings(self) -> Iterator[tuple[str, bytes]]:
         """What buildah reads from files, by the variable that names each: in memory, where a Dockerfile has no hand."""
-        yield "REGISTRY_AUTH_FILE", logins(self.docker_config, self.host, self.environment)
-        if not self.registry_tls:
-            yield "CONTAINERS_REGISTRIES_CONF", _PLAIN.format(host=self.host).encode()
+        yield "REGISTRY_AUTH_FILE", logins(self.registry.docker_config, self.registry.host, self.environment)
+        if not self.registry.tls:
+            yield "CONTAINERS_REGISTRIES_CONF", _PLAIN.format(host=self.registry.host).encode()
 
     def _enclosed(self, argv: Sequence[str], commit: Path, desk: Path, more: Mapping[str, str]) -> Command:
         environment = {**self._environment, **more}
@@ -161,20 +162,33 @@ class BuiltHere:
     def pack(self) -> None:
         """Find what the image is named by once it is packed as it will be sent."""
         with in_memory(b"") as told:
-            words = ("--digestfile", f"/proc/self/fd/{told}", _BUILT, f"oci:{DESK}/packed")
+            words = ("--digestfile", f"/proc/self/fd/{told}", _BUILT, f"oci:{DESK}/{_PACKED}")
             self.call("the image could not be packed", "push", "--quiet", *words, pass_fds=(told,))
             self.digest = os.pread(told, _LONGEST_DIGEST, 0).decode().strip()
 
     def push(self) -> None:
-        """See `port.Built.push`. buildah itself goes on after a broken line, but not after every one."""
-        words = ("--retry", "1", "--retry-delay", "1s", _BUILT, f"docker://{self.order.ref}")
-        self.call("the image could not be pushed", "push", "--quiet", *words, tries=2)
+        """See `port.Built.push`. The actor sends what was packed by itself: no builder that ran a Dockerfile does."""
+        until = time.monotonic() + self.builder.timeout_s
 
-    def call(self, said: str, *words: str, pass_fds: tuple[int, ...] = (), tries: int = 1) -> None:
+        def halt() -> None:
+            if self.stop is not None and self.stop.is_set():
+                raise ActorError(Code.INTERRUPTED, "the actor is stopping")
+            if time.monotonic() > until:
+                said = f"it was not sent within {self.builder.timeout_s:g} s"
+                raise ActorError(Code.UNFIT, said, hint="raise BUILD_TIMEOUT_S if it needs longer")
+
+        try:
+            packed = read_layout(self.desk / INSIDE / _PACKED, self.digest)
+            self.builder.registry.send(self.order.ref, packed, halt)
+        except ActorError as error:
+            said = f"the image could not be pushed: {error.where}: {error.message}".replace(": : ", ": ")
+            raise ActorError(error.code, said, hint=error.hint, where=self.order.ref) from error
+
+    def call(self, said: str, *words: str, pass_fds: tuple[int, ...] = ()) -> None:
         """Run one verb of buildah; `said` is what could not be done when it fails."""
         with self.builder.command(self.order.export, self.desk, *words) as command:
             whole = replace(command, pass_fds=(*command.pass_fds, *pass_fds))
-            call(self.builder.name, whole, self.stop, said, self.order.ref, tries=tries)
+            call(self.builder.name, whole, self.stop, said, self.order.ref)
 
 
 def _get(package: str) -> str:

@@ -16,17 +16,13 @@ _SHOWN_CHARACTERS = 2_000
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def call(program: str, command: Command, stop: Stop | None, what: str, where: str, *, tries: int = 1) -> Completed:
+def call(program: str, command: Command, stop: Stop | None, what: str, where: str) -> Completed:
     """Run a builder's program; `what` says what could not be done when it fails, `where` for which image.
-
-    It is run up to `tries` times when it ends by itself and badly.
 
     Raises:
         ActorError: UNFIT with the tail of what it said; INTERRUPTED when the actor is stopping.
     """
     done = run_contained(command, stop)
-    while tries > 1 and done.ended is Ended.EXIT and not done.ok:
-        done, tries = run_contained(command, stop), tries - 1
     if done.ok:
         return done
     code = Code.INTERRUPTED if done.ended is Ended.STOPPED else Code.UNFIT

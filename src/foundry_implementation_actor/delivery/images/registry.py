@@ -1,12 +1,14 @@
-"""The registry, asked which digest a ref has; images are sent to it by their builder."""
+"""The registry: asked which digest a ref has, and given images that were packed here."""
 
 from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from foundry_implementation_actor.delivery.images.asked import Asked
+from foundry_implementation_actor.delivery.images.layout import Packed
 from foundry_implementation_actor.delivery.images.login import login
 from foundry_implementation_actor.domain.error import ActorError, Code
 
@@ -50,11 +52,24 @@ class Registry:
             ActorError: UNFIT when the registry does not answer, or refuses the login.
         """
         # Loading it takes longer than most commands do in all, and only who publishes needs it.
-        from foundry_implementation_actor.delivery.images.manifest import Asked, digest  # noqa: PLC0415
+        from foundry_implementation_actor.delivery.images.client import digest  # noqa: PLC0415
 
+        return digest(self._asked(ref))
+
+    def send(self, ref: str, packed: Packed, halt: Callable[[], None]) -> None:
+        """Upload an image and name it by a ref of this registry; see `client.send`.
+
+        Raises:
+            ActorError: UNFIT when the registry does not take it, and whatever `halt` raises.
+        """
+        from foundry_implementation_actor.delivery.images.client import send  # noqa: PLC0415 - as above
+
+        send(self._asked(ref), packed, halt)
+
+    def _asked(self, ref: str) -> Asked:
         repository, _, tag = ref.removeprefix(f"{self.host}/").rpartition(":")
         found = login(self.docker_config, self.host, self.environment)
-        return digest(Asked(self.host, repository, tag, self.tls, self._certificates(), found))
+        return Asked(self.host, repository, tag, self.tls, self._certificates(), found)
 
     def _certificates(self) -> str | bool:
         """The certificates that the builders' programs trust too: the site's own, else the system's."""
