@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import dxf
 import pytest
+import requests
 
 from foundry_implementation_actor.domain.error import ActorError, Code
 from support.place import BRANCH, Place, shell, write
@@ -195,7 +195,7 @@ def test_a_user_who_is_not_root_builds_the_same_image(tmp_path: Path, registry: 
             ["unshare", "--mount", "sh", "-c", _WITH_USERS, "sh", str(numbers),
              "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
              plain_python(), "-B", "-c", _PLAIN, folder, bench.ref("by-nobody"), str(order.created), labels],
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{SOURCES}:{Path(dxf.__file__).parents[1]}"},
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{SOURCES}:{Path(requests.__file__).parents[1]}"},
             cwd="/", capture_output=True, text=True, check=False, timeout=120,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

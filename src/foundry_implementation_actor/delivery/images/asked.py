@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from foundry_implementation_actor.delivery.images.login import Login
+from foundry_implementation_actor.egress.route import Upstream
 
 
 class Asked(NamedTuple):
-    """A tag, where it is, and who asks; `certificates` are a file, a folder, or the library's own."""
+    """A tag, where it is, and who asks by which way.
+
+    `certificates` are a file, a folder, or the library's own; `upstream` are the site's proxies.
+    """
 
     host: str
     repository: str
@@ -16,3 +20,4 @@ class Asked(NamedTuple):
     tls: bool
     certificates: str | bool
     login: Login | None
+    upstream: Upstream

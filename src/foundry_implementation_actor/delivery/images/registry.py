@@ -11,6 +11,7 @@ from foundry_implementation_actor.delivery.images.asked import Asked
 from foundry_implementation_actor.delivery.images.layout import Packed
 from foundry_implementation_actor.delivery.images.login import login
 from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.egress.route import Upstream
 
 _ADDRESS = re.compile(r"[a-z0-9][a-z0-9.-]*(:\d{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
 
@@ -69,7 +70,7 @@ class Registry:
     def _asked(self, ref: str) -> Asked:
         repository, _, tag = ref.removeprefix(f"{self.host}/").rpartition(":")
         found = login(self.docker_config, self.host, self.environment)
-        return Asked(self.host, repository, tag, self.tls, self._certificates(), found)
+        return Asked(self.host, repository, tag, self.tls, self._certificates(), found, Upstream.read(self.environment))
 
     def _certificates(self) -> str | bool:
         """The certificates that the builders' programs trust too: the site's own, else the system's."""
