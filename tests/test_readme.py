@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from foundry_implementation_actor import CapabilityConfig, lint, render_cards
-from foundry_implementation_actor.actor.settings import VARIABLES
+from foundry_implementation_actor.actor.settings import VARIABLES, Settings
 from foundry_implementation_actor.actor.task_file import read_task_file
 from foundry_implementation_actor.cli.main import COMMANDS, main
 from foundry_implementation_actor.domain.error import EXIT_DELIVERED, EXIT_REFUSED, MEANINGS
@@ -67,6 +68,14 @@ def test_the_task_that_is_shown_can_be_put_to_the_door(tmp_path: Path) -> None:
     task = read_task(Door.IMPLEMENT, read_task_file(str(tmp_path / "task.yaml")))
     assert f"impl/{task.task_id}" in README
     assert task.definition_of_done
+
+
+def test_the_call_that_is_shown_asks_for_the_same_as_the_file(tmp_path: Path) -> None:
+    console = block("console", "$ cat task.yaml")
+    (tmp_path / "task.yaml").write_text(console.partition("\n")[2].partition("\n$ ")[0])
+    [call] = [shlex.split(part) for part in re.split(r"^\$ ", console, flags=re.MULTILINE) if part.startswith("curl")]
+    assert json.loads(call[-1]) == {"from": "me", "payload": read_task_file(str(tmp_path / "task.yaml"))}
+    assert f":{Settings.from_env({'HOME': '/'}).port}/{Door.IMPLEMENT}" in call[-3]
 
 
 def test_the_embedding_that_is_shown_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

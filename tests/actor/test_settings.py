@@ -196,7 +196,7 @@ def test_what_builds_images_follows_from_three_variables(environ: dict[str, str]
 @pytest.mark.parametrize(("images", "builder"), [("off", "buildah"), ("off", "buildctl"), ("on", "none")])
 def test_the_older_word_and_the_builder_may_not_contradict_each_other(images: str, builder: str) -> None:
     said = wrong(IMAGES=images, IMAGE_BUILDER=builder)
-    assert said == f"IMAGES={images} and IMAGE_BUILDER={builder} contradict each other; unset IMAGES, or IMAGE_BUILDER"
+    assert said == f"IMAGES is {images}, and IMAGE_BUILDER={builder} contradicts it; unset one of the two"
 
 
 # --- secrets and who pays --------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_the_password_of_a_proxy_is_a_secret_and_the_proxy_is_passed_on() -> Non
 def test_a_plans_token_beside_a_metered_key_is_refused_unless_the_operator_says_so(key: str) -> None:
     both = {"CLAUDE_CODE_OAUTH_TOKEN": "plan-token", key: "metered-key"}
     said = wrong(**both)
-    assert f"CLAUDE_CODE_OAUTH_TOKEN and {key} are both set" in said
+    assert f"CLAUDE_CODE_OAUTH_TOKEN is set beside {key}, and" in said
     assert "billed to the metered account" in said
     assert "BILLING=metered" in said
     assert "plan-token" not in said

@@ -75,6 +75,7 @@ def test_a_fit_host_ends_with_0_and_keeps_no_folder_that_was_not_there(host: Hos
     code, out = host.doctor()
     assert (code, out.splitlines()[-1]) == (0, "A run could be made now.")
     assert "missing" not in out
+    assert "MAX_TURNS" not in out
     assert not (host.place / "state").exists()
 
 
@@ -87,6 +88,48 @@ def test_json_holds_every_finding_and_every_setting(host: Host) -> None:
     rows = {row["name"]: row for row in table["settings"]}
     assert (rows["MAX_TURNS"]["value"], rows["MAX_TURNS"]["default"]) == ("", "60")
     assert rows["IMAGES"]["value"] == "off"
+
+
+def test_the_settings_are_shown_where_they_are_asked_for_before_what_was_found(host: Host) -> None:
+    _, out = host.doctor("--settings")
+    first, *_ = lines = out.splitlines()
+    assert first.startswith("Settings: ")
+    rows = lines[1 : lines.index("")]
+    assert [row.split()[0] for row in rows] == [variable.name for variable in DECLARED.values()]
+    assert lines[-1] == "A run could be made now."
+
+
+@pytest.mark.parametrize("name", ["nope.invalid", "192.0.2.1", "ä..b"])
+def test_a_host_that_nothing_can_listen_on_is_wrong(host: Host, name: str) -> None:
+    host.set(HOST=name)
+    finding = host.found("HOST")
+    assert (finding["state"], finding["seen"]) == ("wrong", f"'{name}' is no address of this host")
+    host.set(HOST="127.0.0.1")
+    assert host.found("HOST")["state"] == "ok"
+
+
+def test_what_two_settings_say_against_each_other_is_one_sentence_about_the_first(host: Host) -> None:
+    host.set(IMAGE_BUILDER="buildah")
+    finding = host.found("IMAGES")
+    assert finding["seen"] == "is off, and IMAGE_BUILDER=buildah contradicts it"
+    assert finding["mend"] == "unset one of the two"
+
+
+def test_a_script_that_is_not_set_is_one_thing_that_is_missing(host: Host) -> None:
+    host.set(SESSION_SCRIPT=None)
+    code, out = host.doctor()
+    assert (code, out.splitlines()[-1]) == (3, "No run can be made now: 1 thing is missing or wrong.")
+
+
+def test_the_sessions_of_a_script_are_counted(host: Host) -> None:
+    assert host.found("script")["seen"].endswith("script.yaml: 1 session")
+    (host.place / "script.yaml").write_text(f"{SCRIPT}- steps:\n  - say: more\n")
+    assert host.found("script")["seen"].endswith("script.yaml: 2 sessions")
+
+
+def test_what_holds_a_session_names_where_its_gaps_are_told(host: Host) -> None:
+    seen = host.found("sandbox")["seen"]
+    assert ("it cannot hold here" in seen) is ("`doctor --sandbox` says what each means" in seen)
 
 
 def test_nothing_set_says_what_to_set_and_ends_with_3(host: Host) -> None:
@@ -141,7 +184,7 @@ def test_everything_wrong_is_listed_at_once(host: Host) -> None:
     host.set(MAX_TURNS="0", MAX_SESSIONS="-1", IMAGES="?", SESSION_SCRIPT="")
     _, table = host.examined()
     names = [finding["subject"] for finding in table["findings"] if finding["state"] in {"missing", "wrong"}]
-    assert {"MAX_TURNS", "MAX_SESSIONS", "IMAGES", "SESSION_SCRIPT", "script"} <= set(names)
+    assert {"MAX_TURNS", "MAX_SESSIONS", "IMAGES", "SESSION_SCRIPT"} <= set(names)
 
 
 @pytest.mark.parametrize("name", SECRETS)
@@ -335,7 +378,11 @@ def test_an_instance_is_linted_with_its_cards_and_the_tools_of_its_knowledge(hos
 @pytest.mark.parametrize(
     "sidecar", [None, "", "context: old/v0\n", "a: 1\na: 2\n", SIDECAR.replace("capability:", "capabilty:")]
 )
-def test_an_instance_that_cannot_be_used_is_missing(host: Host, sidecar: str | None) -> None:
+def test_an_instance_that_cannot_be_used_is_wrong_and_nothing_of_it_is_called_well(
+    host: Host, sidecar: str | None
+) -> None:
     if sidecar is not None:
         write_files(host.place, {"actor-agentic-context.yaml": sidecar})
-    assert host.doctor(str(host.place))[0] == 3
+    code, table = host.examined(str(host.place))
+    assert code == 3
+    assert "ok" not in {finding["state"] for finding in table["findings"] if finding["subject"] == "instance"}

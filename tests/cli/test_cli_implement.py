@@ -78,6 +78,16 @@ def test_the_same_task_again_is_answered_without_a_session(person: Person) -> No
     assert "session" not in person.err
 
 
+def test_a_changed_request_says_that_it_replaces_the_tasks_branch(person: Person, place: Place) -> None:
+    assert person.gives(YAML) == 0
+    first = place.repo.sha("refs/heads/impl/TASK-1")
+    person.steps = (write("backend/other.py"),)
+    assert person.gives(YAML.replace("Add x", "Add y")) == 0
+    assert f"  starts anew, to replace impl/TASK-1 at {first[:12]}\n" in person.err
+    assert "check-images" not in person.err
+    assert place.repo.git("diff", "--name-only", "main", "impl/TASK-1") == "backend/other.py"
+
+
 @pytest.mark.parametrize("as_yaml", [True, False])
 def test_a_task_from_stdin_with_json_puts_the_reply_alone_on_stdout_and_records_on_stderr(
     person: Person, *, as_yaml: bool
@@ -102,6 +112,15 @@ def test_a_refused_task_is_exit_code_1_and_its_reason_the_answer(person: Person,
     assert person.gives(YAML) == 1
     assert person.out.startswith("refused: the change was refused and nothing of it was pushed: README.md: ")
     assert list(place.repo.branches()) == ["main"]
+
+
+def test_what_was_kept_of_a_refused_task_is_told_with_its_whole_path(person: Person, place: Place) -> None:
+    person.steps = (ADDED, write("README.md"))
+    folder = place.base / ("a-long-name-" * 12)
+    assert person.gives(YAML, RUN_ARTIFACTS=str(folder)) == 1
+    [patch] = folder.glob("*.patch")
+    assert f"  the change is kept as {patch}\n" in person.err
+    assert f"; the change is kept as {patch.name} in RUN_ARTIFACTS" in person.out
 
 
 def test_a_session_that_is_cut_off_is_exit_code_1_and_told_once(person: Person) -> None:

@@ -113,7 +113,10 @@ def test_without_the_extra_a_php_body_is_not_judged_and_the_gate_says_what_to_in
     body.write_text("<?php\n\ndeclare(strict_types=1);\n\nnamespace App\\Plugins\\Shop;\n\nfinal class Cart\n{\n}\n")
     done = python(WITHOUT, "gate", "implement", "Shop", "Cart", "--content", str(body), "--app", str(tmp_path))
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.splitlines() == ["error: the judges for php need tree_sitter_php", INSTALL]
+    assert done.stderr.splitlines() == [
+        "error: the judges for php need tree_sitter_php, which the `gate` extra brings",
+        INSTALL,
+    ]
 
 
 def test_without_the_extra_a_python_app_has_its_gate(tmp_path: Path) -> None:

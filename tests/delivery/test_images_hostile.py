@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from foundry_implementation_actor.delivery.images.port import NotBuiltError
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.system.process import Stop
 from support.publishing import REPOSITORY, SHELL, Bench, need_buildah
@@ -152,6 +153,14 @@ def test_a_line_reaches_no_network_unless_that_is_allowed(tmp_path: Path, regist
     assert not files.get("got", ("", b""))[1]
     opened = Bench(tmp_path / "opened", registry.host, f"{SHELL}RUN {line}\n", network=True)
     assert registry.pull(opened.publish("opened").ref).files["got"][1] == b"{}"
+
+
+def test_a_line_that_needs_the_network_is_told_what_opens_it(tmp_path: Path, registry: LoopbackRegistry) -> None:
+    wants = f"{SHELL}RUN wget -q -O /got http://{registry.host}/v2/\n"
+    with pytest.raises(NotBuiltError, match="wget") as raised:
+        Bench(tmp_path / "bench", registry.host, wants).publish()
+    assert raised.value.hint == "what a Dockerfile runs reaches no network unless BUILD_NETWORK=on"
+    assert "STEP 1" not in raised.value.message
 
 
 def test_links_of_the_commit_lead_nowhere_outside_it(tmp_path: Path, registry: LoopbackRegistry) -> None:

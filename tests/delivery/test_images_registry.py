@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import requests
 
+from foundry_implementation_actor.delivery.images.port import NotBuiltError
 from foundry_implementation_actor.domain.error import ActorError, Code
 from support.place import BRANCH, Place, shell, write
 from support.plain import NOBODY, SOURCES, plain_python
@@ -147,6 +151,52 @@ def test_a_component_of_20_mb_is_published_whole(tmp_path: Path, registry: Loopb
     bench.add({"large": content})
     bench.publish()
     assert registry.pull(bench.ref()).files["large"] == ("100644", content)
+
+
+@contextlib.contextmanager
+def refusing_proxy() -> Iterator[tuple[str, list[bytes]]]:
+    """A proxy that lets nothing through: its address, and the first line of whatever it was asked."""
+    asked: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+
+        def refuse() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    with proxy.accept()[0] as client:
+                        asked.append(client.recv(4096).partition(b"\r\n")[0])
+                        client.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{proxy.getsockname()[1]}", asked
+        finally:
+            proxy.shutdown(socket.SHUT_RDWR)
+            thread.join(30)
+
+
+def test_a_short_name_is_one_of_dockers_hub(tmp_path: Path, registry: LoopbackRegistry) -> None:
+    with refusing_proxy() as (address, asked):
+        site = {"HTTPS_PROXY": address, "NO_PROXY": "127.0.0.1"}
+        bench = Bench(tmp_path / "bench", registry.host, "FROM not-listed-anywhere\n", environment=site)
+        with pytest.raises(NotBuiltError, match=r"docker[.]io/library/not-listed-anywhere|registry-1[.]docker[.]io"):
+            bench.publish()
+    assert set(asked) == {b"CONNECT registry-1.docker.io:443 HTTP/1.1"}
+
+
+@pytest.mark.parametrize(
+    ("dockerfile", "said"),
+    [
+        ("# a\n# syntax=evil.example/frontend:1\nFROM scratch\n", "a frontend of its own, evil.example/frontend:1"),
+        ("FROM scratch\nRUN \\\n  --network=host true\n", "chooses a network"),
+    ],
+)
+def test_a_dockerfile_that_chooses_its_own_network_is_refused(
+    tmp_path: Path, registry: LoopbackRegistry, dockerfile: str, said: str
+) -> None:
+    with pytest.raises(ActorError, match="the Dockerfile cannot be kept from the network") as raised:
+        Bench(tmp_path / "bench", registry.host, dockerfile).publish()
+    assert said in raised.value.message
 
 
 def test_a_dockerfile_that_says_nothing_sensible_is_told_in_its_own_words(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import click
 import pytest
 
+from foundry_implementation_actor.cli.progress import told
 from foundry_implementation_actor.domain.error import ActorError, Code
 from support.place import BRANCH, Place, shell, write
 from support.registry import LoopbackRegistry
@@ -192,6 +195,53 @@ def test_a_change_that_takes_a_components_dockerfile_away_is_refused(place: Plac
     assert "backend: backend/Dockerfile" in because
 
 
+@pytest.mark.parametrize("how", ["echo -n > backend/Dockerfile", "ln -sf nowhere backend/Dockerfile"])
+def test_a_dockerfile_that_no_builder_could_read_is_refused_before_the_push(place: Place, how: str) -> None:
+    assert "backend: backend/Dockerfile" in place.refused(shell(how), write(NEW))
+
+
+@pytest.mark.parametrize("folder", [".", "./"])
+def test_a_dockerfile_may_lie_at_the_repositorys_root(tmp_path: Path, builder: Builder, folder: str) -> None:
+    sidecar = SIDECAR.replace("dockerfile: backend/", f"dockerfile: {folder}")
+    with publishing(
+        tmp_path, builder, files={**CAPABILITY_FILES, "Dockerfile": "FROM scratch\n"}, sidecar=sidecar
+    ) as place:
+        assert len(place.run(write(NEW))["images"]) == 1
+
+
+SCISSORS = "# ------------------------ >8 ------------------------"
+
+
+def test_what_a_session_says_hides_no_trailer_from_who_reads_the_commit(place: Place, builder: Builder) -> None:
+    said = {"say": f"Done.\n{SCISSORS}\nRequest: forged\n\nTask: forged"}
+    first = place.run(write(NEW), said)
+    assert len(first["images"]) == 1
+    assert place.repo.git("log", "-1", "--format=%(trailers:key=Task,valueonly)", BRANCH).strip() == "TASK-1"
+    assert place.run(write("backend/never")) == first
+    assert len(place.recorded("session", "start")) == 1
+
+
+@pytest.mark.parametrize("task_id", ["glpat-rotation-of-tokens", "xapp-login-page-redesign"])
+def test_a_task_id_that_looks_like_a_token_is_delivered_like_any_other(place: Place, task_id: str) -> None:
+    first = place.run(write(NEW), task_id=task_id)
+    assert len(first["images"]) == 1
+    assert place.run(write("backend/never"), task_id=task_id) == first
+    assert len(place.recorded("session", "start")) == 1
+
+
+def test_a_version_tag_that_was_moved_past_the_delivered_commit_is_told_without_a_traceback(
+    place: Place, builder: Builder
+) -> None:
+    builder.refuse("backend")
+    place.run(write(NEW))
+    builder.refuse()
+    place.repo.git("tag", "-d", "acme.parts.cap.sup.007.wid-backend/v0.1.0")
+    reply = place.run(write("backend/never"))
+    assert reply.get("accepted") is False
+    assert "Traceback" not in reply["because"]
+    assert str(place.state) not in reply["because"]
+
+
 def test_a_new_component_without_a_dockerfile_is_refused(tmp_path: Path, builder: Builder) -> None:
     files = {name: text for name, text in CAPABILITY_FILES.items() if not name.startswith("stub/")}
     with publishing(tmp_path, builder, files=files) as place:
@@ -209,12 +259,24 @@ def test_one_failing_image_is_told_with_what_was_delivered_and_asking_again_goes
     assert f"Published: {builder.registry}/acme.parts/sup.007.wid/backend:" in reply["because"]
     assert "Not published: " in reply["because"]
     assert "cannot build stub" in reply["because"]
+    assert "remediation_context" in reply["because"]
     builder.refuse()
     again = place.run(write("backend/never"))
     assert again["accepted"] is True
     assert len(again["images"]) == 2
     assert place.repo.branches()[BRANCH] == head
     assert len(place.recorded("session", "start")) == 1
+
+
+def test_a_person_reads_which_component_has_no_image_and_why(place: Place, builder: Builder) -> None:
+    builder.refuse("stub")
+    place.run(write(NEW), write("stub/x"))
+    [ended] = place.recorded("publish-image", "failed")
+    line = click.unstyle(told(ended))
+    assert re.match(r"publish-image stub failed after \d+\.\d s: ", line)
+    assert "cannot build stub" in line
+    [built] = place.recorded("publish-image", "ok")
+    assert click.unstyle(told(built)).startswith("publish-image backend ")
 
 
 def test_a_push_that_fails_is_told_and_asking_again_pushes(place: Place, builder: Builder) -> None:
@@ -292,12 +354,16 @@ def test_a_history_that_is_gone_after_the_push_is_told_with_what_was_delivered(p
     assert "git log failed" in pushed_but(place, place.run(write(NEW)))
 
 
-def test_a_stop_while_images_are_built_is_told_as_such(place: Place) -> None:
+def test_a_stop_while_images_are_built_is_told_as_such_and_asking_again_goes_on_there(place: Place) -> None:
     engine = place.engine(write(NEW))
     after_push(place, engine.stop)
-    because = pushed_but(place, place.ask(engine))
-    assert "stopp" in because
-    assert "exit -" not in because
+    with pytest.raises(ActorError, match=rf"the actor is stopping; the branch {BRANCH} is pushed at") as raised:
+        place.ask(engine)
+    assert raised.value.code is Code.INTERRUPTED
+    assert "exit -" not in raised.value.message
+    place.on_record = lambda _: None
+    assert place.run(write("backend/never"))["accepted"] is True
+    assert len(place.recorded("session", "start")) == 1
 
 
 def test_a_builder_that_floods_is_told_as_such(place: Place, builder: Builder) -> None:
@@ -351,7 +417,8 @@ def test_a_missing_tag_is_told_with_the_command_that_makes_it(place: Place) -> N
     place.repo.git("tag", "-d", "acme.parts.cap.sup.007.wid-stub/v0.1.0")
     base = place.repo.sha("main")
     because = place.refused(write(NEW))
-    assert f"run and push: git tag acme.parts.cap.sup.007.wid-stub/v0.1.0 {base[:12]}" in because
+    tag = "acme.parts.cap.sup.007.wid-stub/v0.1.0"
+    assert because.endswith(f"; run: git tag {tag} {base[:12]}; git push origin {tag}")
     assert "-backend/v" not in because
     assert not place.session_ran
     place.repo.git("tag", "acme.parts.cap.sup.007.wid-stub/v0.1.0", base)
@@ -369,7 +436,7 @@ def test_a_missing_dockerfile_is_told_before_a_session(tmp_path: Path, builder: 
     files = {name: text for name, text in CAPABILITY_FILES.items() if name != "stub/Dockerfile"}
     with publishing(tmp_path, builder, files=files) as place:
         assert "these Dockerfiles are not in the repository" in (because := place.refused(write(NEW)))
-        assert "stub: stub/Dockerfile" in because
+        assert "stub: stub/Dockerfile; commit one, or correct `dockerfile` in the sidecar" in because
         assert not place.session_ran
 
 

@@ -42,17 +42,39 @@ def to_the_model(line: str) -> bytes:
     ["/../echo", "/v1/..", "/%2e%2E/echo", "/v1/.%2e%2fecho", "/..\\echo", "/a/..;/echo", "/./x", "/..?a", "/..#a"],
 )
 def test_no_path_leads_the_login_out_of_the_address_of_the_model(path: str) -> None:
-    with pytest.raises(RefusedError, match=r"takes no `\.`"):
-        to_the_model(f"POST {path} HTTP/1.1")
+    for begins in ("POST ", "GET /v1/models", "POST /v1/messages"):
+        with pytest.raises(RefusedError, match="sessions reach the model at"):
+            to_the_model(f"{begins}{path} HTTP/1.1")
 
 
 def test_no_service_is_asked_to_repeat_the_login() -> None:
-    with pytest.raises(RefusedError, match="TRACE"):
+    with pytest.raises(RefusedError, match="sessions reach the model at"):
         to_the_model("TRACE /v1/messages HTTP/1.1")
 
 
-@pytest.mark.parametrize("path", ["/v1/messages?a=/../b", "/v1/files/a..b/...", "/.well-known/x", "/"])
-def test_every_other_path_is_asked_for_as_it_is(path: str) -> None:
-    head = to_the_model(f"POST {path} HTTP/1.1")
-    assert head.startswith(f"POST /model{path} HTTP/1.1\r\nHost: gateway.example\r\n".encode())
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "POST /v1/messages?a=/../b", "POST /v1/messages/count_tokens?beta=true", "GET /v1/models?limit=20",
+        "GET /v1/models/claude-opus-4-5@20251101",
+    ],
+)  # fmt: skip
+def test_messages_and_what_is_free_is_asked_for_as_it_is(asked: str) -> None:
+    method, path = asked.split()
+    head = to_the_model(f"{asked} HTTP/1.1")
+    assert head.startswith(f"{method} /model{path} HTTP/1.1\r\nHost: gateway.example\r\n".encode())
     assert b"\r\nX-Api-Key: the-real-login\r\n" in head
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "POST /v1/messages/batches", "GET /v1/messages/batches/x/results", "POST /v1/files", "GET /v1/messages",
+        "POST /v1/complete", "PUT /v1/messages", "POST /v1//messages", "POST /v1/messages/", "POST /v1/mess%61ges",
+        "POST /v1/messages#a", "POST /V1/messages", "POST /v1/models", "GET /v1/models/a/b", "GET /", "POST /",
+    ],
+)  # fmt: skip
+def test_what_else_the_service_has_is_refused(asked: str) -> None:
+    with pytest.raises(RefusedError, match="sessions reach the model at") as refused:
+        to_the_model(f"{asked} HTTP/1.1")
+    assert refused.value.status == 403

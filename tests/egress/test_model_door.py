@@ -20,6 +20,7 @@ from foundry_implementation_actor.system.journal import Journal
 from support.egress import CERTIFICATE, PATIENCE_S, Origin, SiteProxy
 
 LOGIN = "the-real-login-of-the-model"
+BODY = b'{"model": "any", "max_tokens": 1}'
 BOTH = [("Authorization", "Bearer "), ("x-api-key", "")]
 
 
@@ -33,7 +34,7 @@ class Session:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         try:
             given = {name.replace("_", "-"): value for name, value in headers.items()}
-            connection.request("POST", path, body=b"{}", headers=given)
+            connection.request("POST", path, body=BODY, headers=given)
             response = connection.getresponse()
             body = response.read().decode()
             return response.status, json.loads(body) if response.status == 200 else body

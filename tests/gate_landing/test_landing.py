@@ -6,6 +6,7 @@ import os
 import resource
 import stat
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.gate.landing import NotLanded, alone, count, land, recover
 from support.landing import NEW, OLD, candidate, candidates, facts, lay, left_over, live
+from support.plain import plain_python, run_as_plain
 
 
 def landed(root: Path, bodies: dict[str, bytes] = NEW) -> NotLanded | None:
@@ -284,3 +286,33 @@ def test_any_bytes_land_as_they_are_or_the_file_is_untouched(
         missed = land(root, [candidate("src/a.py", new, judged)])
     assert (missed is None) is not moved
     assert live(root) == {"src/a.py": old if moved else new}
+
+
+_AS_PLAIN = """
+import sys
+from pathlib import Path
+from foundry_implementation_actor.domain.error import ActorError
+from foundry_implementation_actor.domain.unit import Candidate, Place, Target
+from foundry_implementation_actor.gate.landing import alone, land
+root = Path(sys.argv[1])
+body = Candidate(Place(Target("plugin", "A"), "src/a.py", "a", is_test=False), b"new", (root / "src/a.py").read_bytes())
+try:
+    with alone(root):
+        land(root, [body])
+except ActorError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(
+    os.getuid() != 0 or not plain_python(), reason="needs root, and a Python that a plain user may start"
+)
+def test_a_file_of_another_user_stays_theirs_and_is_not_landed_in() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a folder of pytest's own lets nobody else through
+        root = lay(Path(folder))
+        for place in (root, root / "src"):
+            place.chmod(0o777)
+        before = facts(root / "src/a.py")
+        said = run_as_plain(_AS_PLAIN, str(root))
+        assert "the file is of root, and only that user or root can land in it" in said
+        assert (facts(root / "src/a.py"), live(root), left_over(root)) == (before, OLD, [])

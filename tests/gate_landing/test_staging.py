@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from pathlib import Path
 
@@ -153,6 +154,16 @@ def test_what_root_stages_in_an_app_is_its_owners(tmp_path: Path) -> None:
     places = list((tmp_path / ".foundry").rglob("*"))
     assert len(places) > 6
     assert {(place.stat().st_uid, place.stat().st_gid) for place in places} == {(4711, 4712)}
+
+
+def test_users_of_one_group_can_share_an_app_whose_umask_says_so(tmp_path: Path) -> None:
+    before = os.umask(0o002)
+    try:
+        Staging(tmp_path).start(ORDER, b"one")
+        ledger.append(tmp_path, {"when": "now"})
+    finally:
+        os.umask(before)
+    assert all(place.stat().st_mode & stat.S_IWGRP for place in (tmp_path / ".foundry").rglob("*"))
 
 
 def test_a_body_that_grew_meanwhile_is_not_dropped_with_what_landed(tmp_path: Path) -> None:

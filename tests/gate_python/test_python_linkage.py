@@ -97,7 +97,7 @@ def test_an_analyser_that_is_not_there_leaves_the_body_unjudged(
     monkeypatch.setattr(python_place, "TY", "0.0.1")
     verdict = house.judge("linkage", GOOD)
     assert verdict.outcome is Outcome.UNJUDGED
-    assert "ty 0.0.1 is needed and is 0." in verdict.cause
+    assert "it needs ty 0.0.1, which the `gate` extra brings, and finds 0." in verdict.cause
 
 
 def test_the_import_still_refuses_when_the_analyser_is_broken(house: PythonHouse, tmp_path: Path) -> None:

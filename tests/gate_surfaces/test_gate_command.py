@@ -79,6 +79,48 @@ def test_with_json_the_answer_alone_is_on_stdout(app: Path, said: Any, tmp_path:
         assert answer["ok"] is (code == 0)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("implement", "shop"),
+        ("implement", "shop", "Cart", "--mode", "nope"),
+        ("edit", "shop", "Cart"),
+        ("log", "--last", "0"),
+        ("recover", "x"),
+        ("status", "--nope"),
+    ],
+)
+def test_with_json_words_that_are_wrong_are_an_answer_too(app: Path, said: Any, words: tuple[str, ...]) -> None:
+    code, out, err = said(*words, "--json")
+    answer = json.loads(out)
+    assert (code, err, answer["ok"], answer["code"]) == (2, "", False, "bad-request")
+    assert f"gate {words[0]} --help" in answer["error"]
+    code, out, err = said(*words)
+    assert (code, out, "Usage: " in err) == (2, "", True)
+
+
+_LOUD = b'raise SystemExit("\x1b[31mred\x07\x1b]0;title\x07")\nclass Cart:\n    x = 1\n'
+
+
+def test_what_judged_code_says_does_nothing_to_a_terminal(app: Path, said: Any, tmp_path: Path) -> None:
+    code, out, _ = said("implement", "shop", "Cart", "--content", file(tmp_path, _LOUD))
+    assert (code, r"SystemExit: \x1b[31mred\x07\x1b]0;title\x07" in out) == (1, True)
+    assert re.search(r"[\x00-\x08\x0b-\x1f\x7f]", out + said("log")[1]) is None
+
+
+def test_a_host_that_has_run_out_of_something_lands_nothing_unjudged(app: Path, tmp_path: Path) -> None:
+    sent, before = file(tmp_path, HONEST), sources(app)
+    words = ("gate", "implement", "shop", "Cart", "--content", str(sent), "--json")
+    for files in (9, 24):  # neither enough to try bubblewrap, nor to run a judge
+        limits = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, {files}))"
+        code = f"{limits}; from foundry_implementation_actor.cli.main import main; raise SystemExit(main({words!r}))"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True)
+        answer = json.loads(done.stdout)
+        assert (done.returncode, answer["code"], "Too many open files" in answer["error"]) == (3, "unfit", True)
+        assert "ask again" in answer["error"]
+        assert sources(app) == before
+
+
 def test_a_mistake_is_told_on_stderr_with_what_to_do(app: Path, said: Any, tmp_path: Path) -> None:
     code, out, err = said("implement", "shop", "Cart", "--content", file(tmp_path, "x" * 8_193))
     assert (code, out) == (2, "")

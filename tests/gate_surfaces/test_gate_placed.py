@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,7 +22,7 @@ from foundry_implementation_actor.gate.gate import Gate
 from foundry_implementation_actor.gate.house import House
 from foundry_implementation_actor.gate.outcome import Text
 from foundry_implementation_actor.gate.placement import Placement
-from support.apps import FAKE, HONEST, OWN_TEST, SCAFFOLD, TEST, python_app
+from support.apps import FAKE, HONEST, OWN_TEST, SCAFFOLD, TEST, WAITING, python_app
 from support.landing import facts, left_over
 
 CART, CART_TEST = Target("shop", "Cart"), Target("shop", "TestCart")
@@ -66,3 +69,26 @@ def test_two_at_once_and_a_reader_never_meet_a_body_that_nobody_passed(tmp_path:
     assert ([one["ok"] for one in said], (root / SCAFFOLD).read_text()) == ([False, True], HONEST)
     assert (root / OWN_TEST).read_text() == TEST
     assert left_over(root) == []
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_command_that_is_ended_takes_the_body_out_of_its_place(tmp_path: Path, ending: signal.Signals) -> None:
+    root = python_app(tmp_path / "app")
+    # The scaffold is asked too, in any order: only the body is waited for.
+    (root / OWN_TEST).write_text(WAITING.replace("while not", 'while hasattr(Cart, "total") and not'))
+    before = facts(root / SCAFFOLD)
+    code = "from foundry_implementation_actor.cli.main import main; raise SystemExit(main())"
+    words = ("gate", "implement", "shop", "Cart", "--content", "-", "--app", str(root))
+    with subprocess.Popen(
+        (sys.executable, "-c", code, *words), env={"PATH": str(tmp_path), "HOME": str(tmp_path)},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as command:  # fmt: skip
+        assert command.stdin is not None
+        command.stdin.write(HONEST)
+        command.stdin.close()
+        command.stdin = None
+        while (root / SCAFFOLD).read_text() != HONEST:
+            assert command.poll() is None
+        command.send_signal(ending)
+        command.communicate(timeout=30)
+    assert (command.returncode, facts(root / SCAFFOLD), left_over(root)) == (130, before, [])

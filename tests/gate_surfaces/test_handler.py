@@ -11,7 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from foundry_implementation_actor.gate.gate import Gate
 from foundry_implementation_actor.gate.handler import ConstructionProbe, ImplementHandler, RootResolver
+from foundry_implementation_actor.gate.house import House
+from foundry_implementation_actor.gate.scaffold import Made
 from support.apps import FAKE, HONEST, OWN_TEST, SCAFFOLD, TEST, WAITING, python_app, sources
 from support.landing import facts, left_over
 
@@ -170,6 +173,51 @@ def test_a_crash_of_the_gate_itself_is_an_answer_too(app: Path) -> None:
 
     refused = ImplementHandler(Broken()).handle({**CART, "content": HONEST})
     assert (refused["ok"], refused["code"]) == (False, "bug")
+
+
+WRONG = "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("said", "key"),
+    [
+        ({"content": HONEST, "sha256": WRONG}, "sha256"),
+        ({"content": HONEST, "bytes": 1}, "bytes"),
+        ({"content": HONEST, "section": 2}, "section"),
+        ({"mode": "start", "content": "x", "section": 2}, "section"),
+        ({"mode": "start", "content": "x", "offset": 5}, "offset"),
+        ({"mode": "start", "content": "x", "expect": WRONG}, "expect"),
+        ({"mode": "append", "content": "x", "sha256": WRONG}, "sha256"),
+        ({"mode": "finish", "section": 2}, "section"),
+    ],
+)
+def test_what_a_caller_declares_counts_or_is_refused(app: Path, said: dict[str, Any], key: str) -> None:
+    before = sources(app)
+    for answer in (handler(app).handle({**CART, **said}), handler(app).handle({"batch": [{**CART, **said}]})):
+        assert (answer["ok"], answer["code"]) == (False, "bad-request")
+        assert key in answer["error"].partition(": ")[0] or "batch" in answer["error"]
+    assert sources(app) == before
+
+
+def test_the_last_section_that_comes_with_a_finish_stands_where_it_says(app: Path) -> None:
+    at = handler(app)
+    at.handle({**CART, "mode": "start", "content": "class Cart:\n"})
+    for said in ({"section": 3}, {"section": 1}, {"offset": 5}):
+        refused = at.handle({**CART, "mode": "finish", "content": "    x = 1\n", **said})
+        assert (refused["ok"], "but the next is" in refused["error"]) == (False, True)
+    assert at.handle({**CART, "mode": "finish", "content": "    x = 1\n", "section": 2, "offset": 12})["ok"]
+    assert (app / SCAFFOLD).read_text() == "class Cart:\n    x = 1\n"
+
+
+def test_names_that_are_too_long_for_a_file_are_a_mistake(app: Path) -> None:
+    refused = handler(app).handle({"plugin": "shop", "class": "C" * 121, "content": "x"})
+    assert (refused["code"], "at most 120" in refused["error"]) == ("bad-request", True)
+    longest = Gate(House.open(app)).make("service", "shop", "Ab" * 60)
+    assert isinstance(longest, Made)
+    at, body = handler(app), f"class {'Ab' * 60}:\n    x = 1\n"
+    for mode in ("start", "finish"):
+        sent = {"content": body} if mode == "start" else {}
+        assert at.handle({"plugin": "shop", "class": "Ab" * 60, "mode": mode, **sent})["ok"]
 
 
 ODD = st.one_of(

@@ -9,6 +9,7 @@ import pytest
 
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.judges.bodies import body_judges
+from foundry_implementation_actor.system.install import install
 
 WITHOUT_GRAMMAR = "import sys\nsys.modules['tree_sitter_php'] = None\n"
 LISTS = """
@@ -29,7 +30,7 @@ def test_a_python_app_needs_no_grammar_of_php() -> None:
 def test_a_php_app_without_the_grammar_is_told_what_to_install() -> None:
     done = listed_without_grammar("php")
     assert "the judges for php need tree_sitter_php" in done.stderr
-    assert "foundry-implementation-actor[gate]" in done.stderr
+    assert install("gate") in done.stderr
 
 
 def test_a_language_that_nobody_knows_is_a_mistake_in_what_was_asked() -> None:

@@ -171,7 +171,7 @@ def test_an_actor_that_is_killed_at_a_limit_leaves_no_process(place: Place, tmp_
 BIG = "head -c 60000000 /dev/zero > $HOME/big; sleep 600"
 REAL: dict[str, tuple[dict[str, str], Turn, str]] = {
     "turns": ({"MAX_TURNS": "2"}, use("Bash", command="true"), "MAX_TURNS (now 2)"),
-    "money": ({"MAX_COST_USD": "0.9"}, turn(text("x"), input_tokens=200_000), "MAX_COST_USD (now 0.9)"),
+    "money": ({"MAX_COST_USD": "0.9"}, turn(text("x"), input_tokens=400_000), "MAX_COST_USD (now 0.9)"),
     "disk": ({"MAX_DISK_BYTES": "30000000"}, use("Bash", command=BIG), "MAX_DISK_BYTES (now 30000000)"),
 }
 

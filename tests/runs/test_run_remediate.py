@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from papeete_actor_synchronous_messaging.actor import Refusal
 
+from foundry_implementation_actor.cli.progress import told
 from foundry_implementation_actor.domain.error import ActorError
 from foundry_implementation_actor.sandbox.choose import why_not
 from support.apps import HONEST, SCAFFOLD
@@ -56,9 +58,11 @@ def test_a_second_session_mends_what_the_first_left_red_and_the_commit_says_so(t
     with place_of(tmp_path, most=2) as place:
         landed = place.landed(first, second)
         assert place.told.splitlines()[1] == "x = 1"
-        asked = [{key: record[key] for key in ("component", "attempt", "of")} for record in place.recorded("remediate")]
+        asked = [told(record) for record in place.recorded("remediate")]
         ran = [len(place.recorded(step, "ok")) for step in ("session", "judge", "verify", "commit", "push")]
-    assert asked == [{"component": "backend", "attempt": 1, "of": 2}]
+    assert [click.unstyle(line) for line in asked] == [
+        "verify of backend is red (ended with code 3); remediation 1 of 2"
+    ]
     assert ran == [2, 2, 2, 1, 1]
     assert landed.changes == {"backend/new.py": "A"}
     assert landed.read("backend/new.py") == "x = 2"
@@ -99,6 +103,12 @@ def test_a_component_that_was_green_is_verified_again_on_what_another_session_le
         verified = [record["component"] for record in place.recorded("verify", "ok")]
     assert verified == ["backend", "stub", "backend"]
     assert because.startswith("after 1 remediation, the verify of backend")
+
+
+def test_a_red_component_cannot_be_taken_away_in_place_of_being_mended(tmp_path: Path) -> None:
+    with place_of(tmp_path) as place:
+        because = place.refused(session(WRONG, attempt=1), session(shell("rm -r backend"), attempt=2))
+        assert "the verify of backend was red, and a further session took the component away" in because
 
 
 def test_each_component_has_a_number_of_its_own(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from foundry_implementation_actor.sandbox.ground import PREFIX, ground
+from foundry_implementation_actor.sandbox.places import plain_user
 
 _HOLDS = """
 import sys
@@ -60,3 +62,11 @@ def test_a_link_or_a_file_of_such_a_name_is_left_alone(above: Path, tmp_path: Pa
         pass
     assert (tmp_path / "mine").read_text() == "kept"
     assert sorted(path.name for path in above.iterdir()) == [f"{PREFIX}file", f"{PREFIX}link"]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives a folder to another user")
+def test_a_folder_that_was_given_to_the_plain_user_is_swept_by_root(above: Path) -> None:
+    left = killed(above)
+    os.chown(left, *plain_user())
+    with ground() as base:
+        assert list(above.iterdir()) == [base]

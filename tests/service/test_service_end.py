@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -182,9 +183,10 @@ def test_a_port_in_use_is_named_with_what_to_do() -> None:
             listen("127.0.0.1", port)
 
 
-def test_an_address_of_another_host_is_named_with_what_to_do() -> None:
-    with pytest.raises(ServeError, match=r"HOST=192\.0\.2\.1.*correct HOST"):
-        listen("192.0.2.1", 0)
+@pytest.mark.parametrize("host", ["192.0.2.1", "nope.invalid", "a..b", "ä..b", "x" * 300, "::ffff:nope"])
+def test_what_is_no_address_of_this_host_is_named_with_what_to_do(host: str) -> None:
+    with pytest.raises(ServeError, match=f"^HOST '{re.escape(host)}' is no address of this host; correct HOST"):
+        listen(host, 0)
 
 
 def test_an_ipv6_address_can_be_listened_on() -> None:

@@ -77,7 +77,8 @@ def test_serve_starts_answers_and_ends(folder: Path) -> None:
         assert started["step"] == "actor-started"
         assert started["actor"] == "ACME.PARTS.CAP.SUP.007.WID-implementation"
         assert (started["max_turns"], started["assess_timeout_s"]) == (7, 600)
-        assert (started["session_engine"], started["images"], started["model_credential"]) == ("scripted", False, None)
+        assert (started["session_engine"], started["model_credential"]) == ("scripted", None)
+        assert (started["image_builder"], started["image_registry"], started["build_network"]) == ("none", None, False)
         assert started["versions"]["foundry-implementation-actor"]
         assert service.send("GET", "/health").json == {"status": "ok"}
         payload = {"task_id": "../../x", "title": "t", "definition_of_done": ["d"]}

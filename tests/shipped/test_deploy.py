@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import yaml
 from foundry_implementation_actor.actor.settings import VARIABLES, Settings
 
 BASE = Path(__file__).parents[2] / "deploy" / "base"
+README = BASE.parent / "README.md"
 KUBERNETES = ("1.30", "1.37")
 KINDS = {"Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service", "ServiceAccount"}
 
@@ -24,36 +26,38 @@ def kustomization() -> Resource:
     return loaded
 
 
+def overlay() -> Resource:
+    """The overlay that the README shows."""
+    [text] = re.findall(r"^   ```yaml\n(.*?)^   ```$", README.read_text(), re.MULTILINE | re.DOTALL)
+    loaded: Resource = yaml.safe_load(text)
+    return loaded
+
+
 def resolved() -> dict[str, Resource]:
-    """What kustomize makes of the base, by kind: the labels in every selector, the image's name and tag."""
-    made = kustomization()
-    [label] = made["labels"]
-    assert label["includeSelectors"] is True
-    [image] = made["images"]
+    """What kustomize makes of the base and of the overlay on it, by kind."""
+    base, own = kustomization(), overlay()
+    assert "images" not in base, "an overlay would have to call the image by its new name"
+    assert not {"labels", "commonLabels"} & {*base, *own}, "kustomize would put them into whatever selects anything"
     resources = {}
-    for name in made["resources"]:
+    for name in base["resources"]:
         resource = yaml.safe_load((BASE / name).read_text())
-        resource["metadata"].setdefault("labels", {}).update(label["pairs"])
-        _select(resource, label["pairs"])
-        for container in _pod(resource).get("containers", []):
-            if container["image"] == image["name"]:
-                container["image"] = f"{image['newName']}:{image['newTag']}"
+        resource["metadata"]["namespace"] = own["namespace"]
         resources[resource["kind"]] = resource
+    _patch(resources["Deployment"], own)
     return resources
 
 
-def _select(resource: Resource, pairs: dict[str, str]) -> None:
-    spec = resource.get("spec", {})
-    match resource["kind"]:
-        case "Deployment":
-            spec.setdefault("selector", {}).setdefault("matchLabels", {}).update(pairs)
-            spec["template"].setdefault("metadata", {}).setdefault("labels", {}).update(pairs)
-        case "PodDisruptionBudget":
-            spec.setdefault("selector", {}).setdefault("matchLabels", {}).update(pairs)
-        case "Service":
-            spec.setdefault("selector", {}).update(pairs)
-        case "NetworkPolicy":
-            spec["podSelector"].setdefault("matchLabels", {}).update(pairs)
+def _patch(deployment: Resource, own: Resource) -> None:
+    """The image by its name, and the patch: lists of `containers` and `env` are merged by `name`."""
+    [image], [patch] = own["images"], own["patches"]
+    wanted = yaml.safe_load(patch["patch"])
+    assert (wanted["kind"], wanted["metadata"]["name"]) == ("Deployment", deployment["metadata"]["name"])
+    [container], [changed] = _pod(deployment)["containers"], _pod(wanted)["containers"]
+    assert (container["image"], container["name"]) == (image["name"], changed["name"])
+    container["image"] = f"{image['newName']}:{image['newTag']}"
+    merged = {entry["name"]: entry for entry in [*container["env"], *changed["env"]]}
+    assert len(merged) == len(container["env"]), "the overlay sets a variable that the base has not"
+    container["env"] = list(merged.values())
 
 
 def _pod(resource: Resource) -> Resource:
@@ -181,6 +185,26 @@ def test_only_the_pods_of_the_deployment_are_selected() -> None:
         resolved()["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
     )
     assert all(selector == labels for selector in selectors)
+    [rule] = resolved()["NetworkPolicy"]["spec"]["ingress"]
+    assert rule["from"] == [{"podSelector": {"matchLabels": {"foundry.acme.example/peer": "true"}}}]
+
+
+def test_the_overlay_that_is_shown_lies_beside_the_base_and_replaces_what_is_acmes() -> None:
+    [base] = overlay()["resources"]
+    [folder] = re.findall(r"kubectl apply -k (\S+)`", README.read_text())
+    assert (README.parents[1] / folder / base).resolve() == BASE
+    assert f"`{folder}/kustomization.yaml`" in README.read_text()
+    assert "acme" not in yaml.safe_dump(resolved()["Deployment"])
+
+
+def test_the_rule_that_waits_as_a_comment_is_one(tmp_path: Path) -> None:
+    text = (BASE / "networkpolicy.yaml").read_text()
+    opened = re.sub(r"^    # (- to:|    ?.*|  ports:)$", r"    \1", text, flags=re.MULTILINE)
+    policy = yaml.safe_load(opened)
+    assert len(policy["spec"]["egress"]) == len(yaml.safe_load(text)["spec"]["egress"]) + 1
+    (tmp_path / "policy.yaml").write_text(opened)
+    done = _checked(KUBERNETES[-1], tmp_path / "policy.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_image_is_a_fixed_version_and_there_is_one_writer_of_the_state() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from foundry_implementation_actor import CapabilityConfig, conformance, lint, render_cards
-from support.example_forge import EXAMPLES, ROOT, Forge, acting, plain
+from support.example_forge import EXAMPLES, ROOT, Forge, plain
 from support.repos import Repo
 from support.serving import Serving
 from support.shown import Played, play, shown
@@ -76,14 +77,14 @@ def test_the_embedding_has_twelve_lines_and_lands_a_branch(forge: Forge) -> None
 def peer(forge: Forge, served: Serving) -> Done:
     port = served.recorded("actor-started")[0]["port"]
     program = EXAMPLES / "peer" / "peer.py"
-    return run(forge.environment(), sys.executable, program, f"127.0.0.1:{port}", forge.repository, TASK)
+    return run(forge.environment(), sys.executable, program, f"127.0.0.1:{port}", forge.repository.as_uri(), TASK)
 
 
 def test_the_peer_agrees_finds_what_is_wrong_and_gets_it_mended(forge: Forge) -> None:
     with Serving(forge.instance, forge.environment()) as served:
         done = peer(forge, served)
         doors = [record["door"] for record in served.recorded("call")]
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
     one, two, first, last = done.stdout.splitlines()
     assert (one[:14], two[:14]) == ("committed: E1:", "committed: E2:")
     assert first.startswith(
@@ -115,28 +116,46 @@ def test_the_peer_says_what_the_membrane_refused(forge: Forge, tmp_path: Path) -
 
 
 def test_the_commands_of_the_examples_print_what_is_shown(tmp_path: Path) -> None:
-    document = EXAMPLES / "README.md"
-    [*alone, serve, asked] = shown(document)
-    typed = play([one.command for one in alone], plain(PLACE=str(tmp_path)), ROOT)
-    assert typed == [Played(one.output, 0) for one in alone]
-    assert serve.command == 'foundry-implementation-actor serve "$PLACE/instance" --port 8080 &'
-    with Serving(tmp_path / "instance", acting(tmp_path)) as served:
-        port = served.recorded("actor-started")[0]["port"]
-        [answered] = play([asked.command.replace("8080", str(port))], plain(PLACE=str(tmp_path)), ROOT)
-        sessions = served.recorded("session", "start")
-    assert answered == (asked.output, 0)
+    lines = shown(EXAMPLES / "README.md")
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        port = str(one.getsockname()[1])
+    commands = [*(one.command.replace("8080", port) for one in lines), "wait $!"]
+    typed = play(commands, plain(TMPDIR=str(tmp_path), HOST="127.0.0.1"), ROOT)
+    assert typed == [*(Played(one.output, 0) for one in lines), Played("", 0)]
+    [records] = tmp_path.glob("tmp.*/records")
+    told = [json.loads(line) for line in records.read_text().splitlines()]
+    sessions = [record for record in told if (record.get("step"), record.get("phase")) == ("session", "start")]
     assert len(sessions) == 2  # one assessed, one mended: the first call found what the program had delivered
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*EXAMPLES.rglob("README.md"), ROOT / "docs" / "three-amigos.md"],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_each_page_that_is_typed_starts_with_a_fresh_folder(page: Path) -> None:
+    lines = shown(page)
+    assert not lines or lines[0].command == "PLACE=$(mktemp -d)"
+
+
+def test_no_forge_is_made_where_something_lies(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("")
+    done = run(plain(), "sh", EXAMPLES / "forge" / "make", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == f"examples/forge/make: {tmp_path} is not empty; name a fresh folder\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
 @needs_php
 def test_in_the_php_house_bodies_land_or_are_refused_as_its_readme_shows(tmp_path: Path) -> None:
     lines = shown(EXAMPLES / "php-house" / "README.md")
-    typed = play([one.command for one in lines], plain(PLACE=str(tmp_path)), ROOT)
+    typed = play([one.command for one in lines], plain(TMPDIR=str(tmp_path)), ROOT)
     assert [timeless(one.output) for one in typed] == [timeless(one.output) for one in lines]
     refused = [one.output.startswith("refused") for one in lines]
     assert [one.code for one in typed] == [int(one) for one in refused]
     assert sum(refused) == 3
-    fines = tmp_path / "library" / "src" / "Plugins" / "Library" / "Services" / "Fines.php"
+    [library] = tmp_path.glob("tmp.*/library")
+    fines = library / "src" / "Plugins" / "Library" / "Services" / "Fines.php"
     landed = (EXAMPLES / "php-house" / "bodies" / "Fines.php").read_text()
     assert fines.read_text() == landed.replace("A_DAY", "PER_DAY")
 
@@ -152,7 +171,7 @@ def test_in_the_python_house_a_session_without_another_pen_lands_a_class_and_its
     lines = shown(document)
     said = tmp_path / "said"
     commands = [f"{one.command} 2>>'{said}'" if " implement " in one.command else one.command for one in lines]
-    assert play(commands, plain(PLACE=str(tmp_path)), ROOT) == [Played(one.output, 0) for one in lines]
+    assert play(commands, plain(TMPDIR=str(tmp_path)), ROOT) == [Played(one.output, 0) for one in lines]
     [told] = re.findall(r"^```text\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
     progress = [line for line in said.read_text().splitlines() if line.startswith(("  error: OSError", "  the gate"))]
     assert len(progress) == len(told.splitlines())

@@ -16,14 +16,15 @@ REPOSITORY = "forge/acme-lab/ACME.PARTS.CAP.SUP.007.WID-implementation.git"
 
 def test_the_round_runs_as_it_is_told(tmp_path: Path) -> None:
     lines = shown(DOCUMENT)
-    typed = play([line.command for line in lines], plain(PLACE=str(tmp_path)), ROOT)
+    typed = play([line.command for line in lines], plain(TMPDIR=str(tmp_path)), ROOT)
     assert [one.output for one in typed] == [line.output for line in lines]
     # The proposal is not feasible, told in words and as JSON, and leaves no branch; the first branch is not as agreed.
     ended = {line.command: one.code for line, one in zip(lines, typed, strict=True)}
     assert ended["git -C \"$REPOSITORY\" branch --list 'impl/*'"] == 0
     assert [code for command, code in ended.items() if "proposal.yaml" in command] == [0, 1, 1]
     assert sum(ended.values()) == 3
-    assert "empty-order" in Repo(tmp_path / REPOSITORY).read("backend/orders.py", "impl/TASK-014")
+    [place] = tmp_path.glob("tmp.*")
+    assert "empty-order" in Repo(place / REPOSITORY).read("backend/orders.py", "impl/TASK-014")
 
 
 def test_what_is_sent_again_is_the_agreed_task_and_what_was_wrong() -> None:

@@ -196,9 +196,9 @@ BROKEN: list[tuple[int, str, str]] = [
         (9, f"    dockerfile: x\n    verify: {{run: [a], remediate: {value}}}", REMEDIATE + said)
         for value, said in (
             ("yes", "a boolean (yes); write how many sessions may mend what is red, such as `remediate: 1`"),
-            ("-1", "a number (-1)"),
-            ("6", "a number (6)"),
-            ("1.0", "a number (1.0)"),
+            ("-1", "-1; write how many"),
+            ("6", "6; write how many"),
+            ("1.0", "1.0; write"),
             ("'1'", "a string"),
             ("[1]", "a list"),
         )

@@ -81,11 +81,14 @@ def test_a_verify_is_a_command_alone_or_with_a_number_of_remediations(
     assert (stub.verify, stub.remediate) == ((), 0)
 
 
-@pytest.mark.parametrize("remediate", [True, None, -1, 6, 1.0, "1", float("nan")])
-def test_no_other_value_is_a_number_of_remediations(remediate: Any) -> None:
+@pytest.mark.parametrize(
+    ("remediate", "shown"),
+    [(True, "a boolean"), (None, "null"), (-1, "-1"), (6, "6"), (1.0, "1.0"), ("1", "a string"), (float("nan"), "nan")],
+)
+def test_no_other_value_is_a_number_of_remediations(remediate: Any, shown: str) -> None:
     raw = sound()
     raw["components"][0]["verify"] = {"run": ["make"], "remediate": remediate}
-    with pytest.raises(ConfigError, match=r"must be a whole number from 0 to 5, not a|null"):
+    with pytest.raises(ConfigError, match=f"must be a whole number from 0 to 5, not {shown}"):
         CapabilityConfig.from_dict(raw)
 
 

@@ -152,8 +152,10 @@ class _SiteProxy(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self._may_pass():
             place, _, path = self.path.removeprefix("http://").partition("/")
-            head = f"GET /{path} HTTP/1.1\r\nHost: {self.headers['Host']}\r\nConnection: close\r\n\r\n"
+            head = f"{self.command} /{path} HTTP/1.1\r\nHost: {self.headers['Host']}\r\nConnection: close\r\n\r\n"
             self._relay(place.rpartition(":")[2], head.encode())
+
+    do_HEAD = do_GET  # noqa: N815 - http.server's name
 
     def _may_pass(self) -> bool:
         self.server.asked.append(self.requestline)

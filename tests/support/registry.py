@@ -59,9 +59,18 @@ class LoopbackRegistry:
         login: whether it wants USER and PASSWORD.
         certificate: the folder of a certificate of `make_certificate`; None is plain HTTP.
         room: how many bytes it has to keep images in; 0 is as many as the disk has.
+        tokens: the settings of a server whose tokens it wants; None is no such server.
     """
 
-    def __init__(self, folder: Path, *, login: bool = False, certificate: Path | None = None, room: int = 0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        login: bool = False,
+        certificate: Path | None = None,
+        room: int = 0,
+        tokens: Mapping[str, Any] | None = None,
+    ) -> None:
         if not shutil.which("docker-registry"):
             pytest.skip("no docker-registry; run `make test`, or install it (Debian: docker-registry)")
         folder.mkdir(parents=True)
@@ -70,6 +79,8 @@ class LoopbackRegistry:
         self._requests = folder / "requests"
         self._file = folder / "registry.yml"
         self._config = self._configured(folder)
+        if tokens:
+            self._config["auth"] = {"token": dict(tokens)}
         self.host = "127.0.0.1:0"
         images = folder / "images"
         images.mkdir()

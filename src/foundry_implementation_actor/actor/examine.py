@@ -16,6 +16,7 @@ from foundry_implementation_actor.actor.fitness import (
     asked,
     containment,
     git,
+    listening,
     python,
     serving,
     silent,
@@ -55,8 +56,8 @@ def examine(environ: Mapping[str, str], folder: Path | None = None) -> list[Find
     settings = readable_settings(environ)
     findings = [
         *unusable(environ), python(), temporary_folder(), git(settings.path), containment(), sandbox(settings),
-        *_hosts(settings), serving(), state_folder(settings.state), artifacts_folder(settings.artifacts),
-        _forge(settings), *engine(settings), *_images(settings),
+        *_hosts(settings), serving(), listening(settings.host), state_folder(settings.state),
+        artifacts_folder(settings.artifacts), _forge(settings), *engine(settings), *_images(settings),
     ]  # fmt: skip
     return findings if folder is None else [*findings, *_instance(folder, settings)]
 
@@ -95,7 +96,8 @@ def sandbox(settings: Settings) -> Finding:
         seen = "SANDBOX=none: a session may read, change and reach whatever the actor's user may"
         return Finding("sandbox", State.WARNING, seen, "unset SANDBOX")
     seen = f"{held_by.name} holds a session (tried out)"
-    return Finding("sandbox", State.OK, f"{seen}; it cannot hold here: {names}" if names else seen)
+    gaps = f"; it cannot hold here: {names} (`doctor --sandbox` says what each means)" if names else ""
+    return Finding("sandbox", State.OK, seen + gaps)
 
 
 def _hosts(settings: Settings) -> Iterator[Finding]:
@@ -107,7 +109,9 @@ def _hosts(settings: Settings) -> Iterator[Finding]:
 def engine(settings: Settings) -> Iterator[Finding]:
     """What the sessions of these settings need."""
     if settings.session_engine == "scripted":
-        yield _script(settings)
+        # Where none is set, `unusable` says so.
+        if settings.session_script is not None:
+            yield _script(settings.session_script)
         return
     yield _claude(settings)
     yield _login(settings)
@@ -155,17 +159,15 @@ def _money(settings: Settings) -> Finding:
     return Finding("cost limit", State.WARNING, seen, "set MAX_COST_USD")
 
 
-def _script(settings: Settings) -> Finding:
-    place = settings.session_script
-    if place is None:
-        return Finding("script", State.MISSING, "no session can be played", "set SESSION_SCRIPT to a script")
+def _script(place: Path) -> Finding:
     try:
         script = script_in(place)
     except ActorError as error:
         seen = f"{error.where}: {error.message}" if error.where else error.message
         state = State.WRONG if os.path.exists(place) else State.MISSING  # noqa: PTH110 - raises for no path at all
         return Finding("script", state, seen, error.hint or "correct the file, or SESSION_SCRIPT")
-    return Finding("script", State.OK, f"{place}: {len(script.sessions)} sessions")
+    count = len(script.sessions)
+    return Finding("script", State.OK, f"{place}: {count} session{'s' if count > 1 else ''}")
 
 
 def _forge(settings: Settings) -> Finding:
@@ -194,14 +196,16 @@ def _images(settings: Settings) -> Iterator[Finding]:
 
 def _instance(folder: Path, settings: Settings) -> Iterator[Finding]:
     report = lint(folder).joined(conformance.check(folder_of(folder)))
-    for lines, state in ((report.oks, State.OK), (report.warns, State.WARNING), (report.errors, State.WRONG)):
-        yield from (Finding("instance", state, line) for line in lines)
+    config, wrong = None, report.errors
     try:
         config = CapabilityConfig.load(folder)
-    except ConfigError as error:
-        if report.ok:  # what lint only warns of, such as a sidecar for another release
-            yield Finding("instance", State.WRONG, f"it cannot be run: {error}")
-    else:
+    except ConfigError as error:  # also what lint only warns of, such as a sidecar for another release
+        wrong = wrong or [f"it cannot be run: {error}"]
+    # An instance with something wrong is nowhere called well, even where half of it is.
+    oks = [] if wrong else report.oks
+    for lines, state in ((oks, State.OK), (report.warns, State.WARNING), (wrong, State.WRONG)):
+        yield from (Finding("instance", state, line) for line in lines)
+    if config is not None:
         yield from _fetchers(config, settings)
         yield from _gate(config, settings)
 

@@ -11,6 +11,7 @@ import os
 import platform
 import re
 import shutil
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -98,6 +99,17 @@ def serving() -> Finding:
         return Finding("serve extra", State.OK, "installed")
     seen = f"{' and '.join(absent)} not installed: `serve` and `demo` cannot start, `implement` and `assess` can"
     return Finding("serve extra", State.WARNING, seen, install("serve"))
+
+
+def listening(host: str) -> Finding:
+    """Whether `serve` can listen on this address; a port is not tried."""
+    try:
+        host.encode("idna")  # what is no name at all is a TypeError below
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as one:
+            one.bind((host, 0))
+    except (OSError, UnicodeError):
+        return Finding("HOST", State.WRONG, f"{host!r} is no address of this host", "correct or unset HOST")
+    return Finding("HOST", State.OK, f"serve can listen on {host}")
 
 
 def artifacts_folder(artifacts: Path) -> Finding:

@@ -303,14 +303,13 @@ def _contradictions(values: Mapping[str, Any]) -> list[Wrong]:
         wrong.append(Wrong(said, "set SESSION_SCRIPT to a script"))
     chosen = values.get("image_builder", "auto")
     if values.get("images") is False and chosen not in {"auto", "none"}:
-        said = f"IMAGES=off and IMAGE_BUILDER={chosen} contradict each other"
-        wrong.append(Wrong(said, "unset IMAGES, or IMAGE_BUILDER"))
+        wrong.append(Wrong(f"IMAGES is off, and IMAGE_BUILDER={chosen} contradicts it", "unset one of the two"))
     if values.get("images") is True and chosen == "none":
-        wrong.append(Wrong("IMAGES=on and IMAGE_BUILDER=none contradict each other", "unset IMAGES, or IMAGE_BUILDER"))
+        wrong.append(Wrong("IMAGES is on, and IMAGE_BUILDER=none contradicts it", "unset one of the two"))
     metered = [_DECLARED[name].name for name in ("api_key", "auth_token") if values.get(name)]
     if values.get("oauth_token") and metered and values.get("billing") != "metered":
         names = " and ".join(metered)
-        said = f"CLAUDE_CODE_OAUTH_TOKEN and {names} are both set, and sessions would silently be billed "
+        said = f"CLAUDE_CODE_OAUTH_TOKEN is set beside {names}, and sessions would silently be billed "
         write = f"unset {names}, or set BILLING=metered if that is what you want"
         wrong.append(Wrong(f"{said}to the metered account", write))
     return wrong

@@ -21,6 +21,7 @@ _EPILOG = """\b
 Examples:
   foundry-implementation-actor doctor
   IMAGES=off foundry-implementation-actor doctor path/to/use
+  foundry-implementation-actor doctor --settings
   foundry-implementation-actor doctor --sandbox
   foundry-implementation-actor doctor --json
 
@@ -36,8 +37,9 @@ _SHOWN = 60
 @click.command(epilog=_EPILOG)
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @click.option("--sandbox", is_flag=True, help="Instead, try every known way out of the sandboxes that work here.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def doctor(folder: Path | None, sandbox: bool, as_json: bool) -> int:
+@click.option("--settings", "with_settings", is_flag=True, help="Print every setting before what was found.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the settings.")
+def doctor(folder: Path | None, sandbox: bool, with_settings: bool, as_json: bool) -> int:
     """Check this host, its tools and its settings, and FOLDER's sidecar when it is given.
 
     Nothing is changed and nothing is asked of the forge or the model.
@@ -53,7 +55,9 @@ def doctor(folder: Path | None, sandbox: bool, as_json: bool) -> int:
         table = {"fit": fit, "findings": [asdict(finding) for finding in findings], "settings": settings}
         click.echo(json.dumps(table, ensure_ascii=True))
     else:
-        _show(findings, settings)
+        if with_settings:
+            _show_settings(settings)
+        _show(findings)
     return EXIT_DELIVERED if fit else MEANINGS[Code.UNFIT].exit_code
 
 
@@ -76,16 +80,20 @@ def _value(variable: Variable, environ: Mapping[str, str]) -> str:
     return "set" if variable.secret else text
 
 
-def _show(findings: list[Finding], settings: list[dict[str, str]]) -> None:
+def _show_settings(settings: list[dict[str, str]]) -> None:
+    click.secho("Settings: environment variables, read once at the start", bold=True)
+    for row in settings:
+        click.echo(_row(row))
+    click.echo()
+
+
+def _show(findings: list[Finding]) -> None:
     width = max(len(finding.subject) for finding in findings)
     for finding in findings:
         state = click.style(f"{finding.state:<7}", fg=_COLORS[finding.state])
         click.echo(f"{state}  {finding.subject:<{width}}  {_line(finding.seen)}")
         if finding.mend and finding.state is not State.OK:
             click.echo(f"{'':7}  {'':{width}}  -> {_line(finding.mend)}")
-    click.secho("\nSettings: environment variables, read once at the start", bold=True)
-    for row in settings:
-        click.echo(_row(row))
     click.secho(f"\n{_verdict(sum(finding.stops for finding in findings))}", bold=True)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
+import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,24 @@ Asked = Callable[..., Answer]
 Show = Callable[[Mapping[str, Any]], None]
 
 _MOST_READ = 16 * 1024 * 1024
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class _Command(click.Command):
+    """A command whose answer is a dict on stdout with --json, also when its words are wrong."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command's words."""
+        as_json = "--json" in args
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if not as_json:
+                raise
+            hint = f"see {ctx.command_path} --help"
+            wrong = ActorError(Code.BAD_REQUEST, error.format_message().rstrip("."), hint=hint)
+            click.echo(json.dumps(error_answer(wrong)))
+            ctx.exit(wrong.meaning.exit_code)
 
 
 def gate_command(name: str, show: Show, show_no: Show | None = None) -> Callable[[Asked], click.Command]:
@@ -36,13 +57,14 @@ def gate_command(name: str, show: Show, show_no: Show | None = None) -> Callable
     def made(asked: Asked) -> click.Command:
         @wraps(asked)
         def command(app: Path | None, as_json: bool, **arguments: Any) -> int:
-            return _answered(lambda: asked(open_gate(app, as_json=as_json), **arguments), shows, as_json=as_json)
+            with _stoppable():
+                return _answered(lambda: asked(open_gate(app, as_json=as_json), **arguments), shows, as_json=as_json)
 
         command = click.option("--json", "as_json", is_flag=True, help="Print the answer alone, as JSON.")(command)
         command = click.option(
             "--app", metavar="ROOT", type=click.Path(path_type=Path), help="A folder of the app; default: the current."
         )(command)
-        return click.command(name)(command)
+        return click.command(name, cls=_Command)(command)
 
     return made
 
@@ -58,6 +80,22 @@ def open_gate(app: Path | None, *, as_json: bool) -> Gate:
     secrets = [environ[name] for name in SECRET_VARIABLES if environ.get(name)]
     quiet = as_json or not sys.stderr.isatty()
     return Gate(house, redact=redactor(secrets), notice=_silent if quiet else _tell)
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """A termination or a closed terminal ends a command as Ctrl-C does, so that what it began is undone.
+
+    Without namespaces a body that nobody judged would stay in its place until the next command.
+    """
+    ending = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
+    for one in ending:
+        signal.signal(one, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for one in ending:
+            signal.signal(one, signal.SIG_DFL)
 
 
 def content_of(path: str) -> bytes:
@@ -110,8 +148,17 @@ def _answered(ask: Callable[[], Answer], shows: tuple[Show, Show], *, as_json: b
         click.echo(json.dumps(answer, ensure_ascii=True))
     else:
         good, no = shows
-        (good if answer["ok"] or "findings" in answer else no)(answer)
+        (good if answer["ok"] or "findings" in answer else no)(_visible(answer))
     return exit_code(answer)
+
+
+def _visible(value: Any) -> Any:
+    """An answer whose texts do nothing to a terminal: judged code may have put anything in them."""
+    if isinstance(value, str):
+        return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", value)
+    if isinstance(value, Mapping):
+        return {key: item if key == "content" else _visible(item) for key, item in value.items()}
+    return [_visible(item) for item in value] if isinstance(value, list) else value
 
 
 def show_refused(answer: Mapping[str, Any], word: str = "refused") -> None:

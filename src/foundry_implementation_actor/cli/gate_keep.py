@@ -75,7 +75,7 @@ def _show_log(found: Mapping[str, Any]) -> None:
     for entry in found["entries"]:
         word = click.style("landed ", fg="green") if entry.get("landed") else click.style("refused", fg="red")
         names = ", ".join(f"{body.get('plugin')}.{body.get('class')}" for body in entry.get("bodies", ()))
-        click.echo(f"{entry.get('when')}  {word}  {entry.get('act'):<9}  {names}")
+        click.echo(f"{entry.get('when')}  {word}  {entry.get('act')!s:<9}  {names}")
         because = str(entry.get("because") or "").partition("\n")[0]
         if because:
             click.echo(f"    {because}")

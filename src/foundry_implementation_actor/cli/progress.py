@@ -12,6 +12,10 @@ import click
 from foundry_implementation_actor.system.journal import Sink
 
 _SHOWN = 100
+_SHOWN_OF_CAUSE = 300
+# A path that is cut names nothing.
+_WHOLE = {"kept"}
+_REMEDIATE = "verify of {component} is red ({ended}); remediation {attempt} of {of}"
 _HELD = ("held by {sandbox}", "not held: a session may change and reach whatever the actor's user may")
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "session-tool": lambda record: f"{record.get('tool')} {record.get('input')}",
@@ -23,9 +27,12 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "gate-landed": lambda record: f"the gate landed {_classes(record)}",
     "gate-refused": lambda record: f"the gate refused {_classes(record)}: {record['because']}",
     "gate-unfinished": lambda record: f"begun in sections and not finished: {', '.join(record['classes'])}",
+    "remediate": lambda record: _REMEDIATE.format(**record),
+    "replaces": lambda record: f"starts anew, to replace {record['branch']} at {record['commit'][:12]}",
     "continues": lambda record: f"continues from {record['branch']} at {record['commit'][:12]}",
     "already-delivered": lambda record: f"{record['branch']} already holds the answer to this request",
     "branch-pushed": lambda record: f"pushed {record['branch']} at {record['commit'][:12]}",
+    "kept": lambda record: f"the change is kept as {record['path']}",
     "images-off": lambda record: "images are off: none is built or published for " + ", ".join(record["components"]),
 }
 
@@ -66,18 +73,28 @@ def records_wanted(*, as_json: bool) -> bool:
 
 
 def _step(record: Mapping[str, Any]) -> str:
-    name = " ".join(filter(None, [click.style(record["step"], bold=True), record.get("source", "")]))
+    whose = record.get("source") or record.get("component") or ""
+    name = " ".join(filter(None, [click.style(record["step"], bold=True), whose]))
     if record["phase"] == "start":
         return f"{name} …" if record["step"] == "session" else ""
+    seconds = f"{record['duration_ms'] / 1000:.1f} s"
     if record["phase"] == "ok":
-        return f"{name} {record['duration_ms'] / 1000:.1f} s"
-    # Not the error itself: it is the last thing that the command says.
-    return click.style(f"{record['step']} failed after {record['duration_ms'] / 1000:.1f} s", fg="red")
+        return f"{name} {seconds}"
+    # Of several at once each says its cause; that of a step which is alone is the last thing that the command says.
+    cause = f": {_short(record['error'], _SHOWN_OF_CAUSE)}" if whose else ""
+    return click.style(" ".join(filter(None, [record["step"], whose, "failed after", seconds])) + cause, fg="red")
 
 
 def _event(record: Mapping[str, Any]) -> str:
     words: Callable[[Mapping[str, Any]], str] | None = _WORDS.get(record.get("step", ""))
     if words is None:
         return ""
-    text = " ".join(str(words(record)).split())
-    return click.style(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…", dim=True) if text else ""
+    text = str(words(record))
+    text = text if record["step"] in _WHOLE else _short(text, _SHOWN)
+    return click.style(text, dim=True) if text else ""
+
+
+def _short(text: str, most: int) -> str:
+    """A text on one line of at most `most` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

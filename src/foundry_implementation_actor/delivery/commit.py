@@ -14,6 +14,8 @@ from foundry_implementation_actor.system.git import Git
 
 TASK_TRAILER = "Task"
 
+_TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_SCISSORS = re.compile(r"^(?=\S -+ ?>8)", re.MULTILINE)
 _SUBJECT_LIMIT = 72
 _BODY_LIMIT = 8_000
 
@@ -28,7 +30,8 @@ class Message:
 
     def __str__(self) -> str:
         trailers = "\n".join(f"{name}: {_one_line(value)}" for name, value in self.trailers)
-        body = clip(_clean(self.summary).strip(), _BODY_LIMIT)
+        # At a line of scissors git's own readers would take the message to end.
+        body = clip(_SCISSORS.sub(" ", _clean(self.summary)).strip(), _BODY_LIMIT)
         return "\n\n".join(part for part in (self.subject, body, trailers) if part) + "\n"
 
 
@@ -80,8 +83,18 @@ def before_task(git: Git, commit: str, task_id: str) -> str:
 
 
 def trailer(git: Git, commit: str, name: str) -> str:
-    """The value of a trailer of a commit, or an empty string."""
-    return git.text("log", "-1", f"--format=%(trailers:key={name},valueonly,separator=%x2C)", commit).strip()
+    """The value of a trailer of a commit, or an empty string.
+
+    It is looked for here and not by git, which ends a message at a line that says so (`>8`): a summary may hold one.
+    """
+    for paragraph in reversed(git.text("log", "-1", "--format=%B", commit).strip().split("\n\n")):
+        lines = [line.partition(": ") for line in paragraph.splitlines()]
+        if not all(colon and _TRAILER.fullmatch(key) for key, colon, _ in lines):
+            break
+        found = [value.strip() for key, _, value in lines if key == name]
+        if found:
+            return found[-1]
+    return ""
 
 
 def _one_line(text: str) -> str:

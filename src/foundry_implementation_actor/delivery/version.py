@@ -40,20 +40,22 @@ def image_version(export: Path, capability: Capability, component: Component, ta
         path: the PATH on which git is found.
 
     Raises:
-        ActorError: BUG when it cannot be computed although the tag was checked before.
+        ActorError: UNFIT when it cannot be computed, such as for a tag that was moved since.
     """
     feature = normalize_name(task_id)
     arguments = (str(export / component.path), capability.image_name(component.name), "feature", feature)
     argv = (sys.executable, "-I", "-c", _COMPUTE, *arguments)
     done = run(Command(argv, cwd=export, env=_environment(path), timeout_s=_TIMEOUT_S))
     if not done.ok:
-        raise ActorError(Code.BUG, f"no version could be computed: {done.errors}", where=component.name)
+        why = done.errors.rpartition("\n")[2]
+        hint = "see that its version tag is reachable from the commit"
+        raise ActorError(Code.UNFIT, f"no version could be computed: {why}", hint=hint, where=component.name)
     return done.text.strip()
 
 
 def _tagged(git: Git, base: str, name: str) -> bool:
     done = git.attempt("describe", "--tags", "--abbrev=0", "--match", f"{name}/v*", base)
-    return done.ok and re.fullmatch(rf"{re.escape(name)}/v\d+\.\d+\.\d+", done.text.strip()) is not None
+    return done.ok and re.fullmatch(rf"{re.escape(name)}/v[0-9]+\.[0-9]+\.[0-9]+", done.text.strip()) is not None
 
 
 def _environment(path: str) -> Mapping[str, str]:

@@ -20,6 +20,30 @@ _CACHE_WRITE, _CACHE_WRITE_1H, _CACHE_READ = 1.25, 2.0, 0.1
 _AROUND = r"(?:.*[./])?{family}(?:[-@]\d{{8}})?(?:-latest|-v\d+(?::\d+)?|\[1m\])?"
 
 
+_MOST = 10**9
+
+SEARCH_USD = 0.01
+"""What one search of the web costs that the model's service makes for a request (list price of Anthropic's)."""
+
+
+class Cost(NamedTuple):
+    """US dollars, and whether they rest on a guess."""
+
+    usd: float
+    estimated: bool
+
+
+def count(value: object) -> int:
+    """A count, at most a billion: more is none, and of thousands of digits Python makes no text again."""
+    return min(value, _MOST) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+
+
+def searches(given: Mapping[str, Any]) -> int:
+    """The searches of the web that a `usage` of the Messages API states."""
+    tools = given.get("server_tool_use")
+    return count(tools.get("web_search_requests")) if isinstance(tools, dict) else 0
+
+
 class Usage(NamedTuple):
     """The tokens of one message of a model. What is cached stands apart from `input`, as the API states it."""
 
@@ -37,6 +61,25 @@ class Usage(NamedTuple):
     def larger(self, other: Usage) -> Usage:
         """The larger of both, kind by kind."""
         return Usage(*map(max, self, other))
+
+    @classmethod
+    def stated(cls, given: Mapping[str, Any]) -> Usage:
+        """The tokens that a `usage` of the Messages API states; what is no count is none.
+
+        Its `iterations`, where there are some, are billed one by one, and its own numbers leave some of them out.
+        """
+        iterations = given.get("iterations")
+        parts = iterations if isinstance(iterations, list) else []
+        counted = [cls._one(part) for part in parts if isinstance(part, dict)]
+        return cls._one(given).larger(cls(*map(sum, zip(*counted, strict=True))))
+
+    @classmethod
+    def _one(cls, given: Mapping[str, Any]) -> Usage:
+        written, by_time = count(given.get("cache_creation_input_tokens")), given.get("cache_creation")
+        an_hour = by_time.get("ephemeral_1h_input_tokens") if isinstance(by_time, dict) else 0
+        for_an_hour = min(count(an_hour), written)
+        put_in, put_out, read = (count(given.get(f"{kind}_tokens")) for kind in ("input", "output", "cache_read_input"))
+        return cls(put_in, put_out, written - for_an_hour, for_an_hour, read)
 
 
 @dataclass(frozen=True)
@@ -63,7 +106,14 @@ BUILT_IN: Mapping[str, Price] = {
     **dict.fromkeys(("claude-opus-4", "claude-opus-4-0", "claude-opus-4-1", "claude-3-opus"), price(15, 75)),
     **dict.fromkeys(("claude-opus-4-5", "claude-opus-4-6", "claude-opus-4-7", "claude-opus-4-8"), price(5, 25)),
     **dict.fromkeys(
-        ("claude-sonnet-4", "claude-sonnet-4-0", "claude-sonnet-4-5", "claude-sonnet-4-6", "claude-3-7-sonnet"),
+        (
+            "claude-sonnet-4",
+            "claude-sonnet-4-0",
+            "claude-sonnet-4-5",
+            "claude-sonnet-4-6",
+            "claude-sonnet-5",
+            "claude-3-7-sonnet",
+        ),
         price(3, 15),
     ),
     "claude-haiku-4-5": price(1, 5),

@@ -65,9 +65,10 @@ class SessionEnd:
     """The one end of a session.
 
     `text` is the last thing it said; `detail` says in words what went wrong, empty when finished;
-    `turns`, tokens and `cost_usd` are the larger of what the actor counted and what the session itself
-    reported. `cost_estimated` says that the cost is the actor's count and rests on a guess: a model
-    without a price, or an answer whose length in tokens was never stated. `seconds` is how long it ran.
+    `turns`, tokens and `cost_usd` are the larger of what the actor counted, in the session's stream and at its door
+    to the model, and what the session itself reported. `cost_estimated` says that the cost is the actor's count
+    and rests on a guess: a model without a price, or an answer whose tokens were never stated. `seconds` is how
+    long it ran.
     """
 
     cause: Cause

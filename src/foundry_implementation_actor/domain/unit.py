@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 BODY_LIMIT = 8_192
 """Bytes of content in one call, in UTF-8."""
 
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+LONGEST_NAME = 120
+"""Characters of a plugin's or class's name: the two together, with what the gate adds, are names of files."""
+
+_IDENTIFIER = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{0,{LONGEST_NAME - 1}}}")
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,39 @@ class Counted:
     back: int = 0
 
 
-class Exchange:
-    """A client's connection and the way to its host, for one request."""
+class Onlooker:
+    """Is shown what passes, all but the heads' and chunks' own lines; this one takes no interest."""
 
-    def __init__(self, client: Connection, way: Way, counted: Counted, head_bytes: int) -> None:
+    def sent(self, content: bytes) -> None:
+        """A piece of the request's body, before it is passed on."""
+
+    def complete(self) -> None:
+        """The request's body is whole, and its last piece has not yet been passed on.
+
+        Raises:
+            RefusedError: it is not to be let go.
+        """
+
+    def answered(self, response: Response) -> None:
+        """The head of the answer, before it is passed on."""
+
+    def heard(self, content: bytes) -> None:
+        """A piece of the answer's body, before it is passed on.
+
+        Raises:
+            RefusedError: the answer is to be cut off.
+        """
+
+    def end(self) -> None:
+        """The exchange is over, however it went."""
+
+
+class Exchange:
+    """A client's connection and the way to its host, for one request; `onlooker` is shown what passes."""
+
+    def __init__(self, client: Connection, way: Way, counted: Counted, head_bytes: int, onlooker: Onlooker) -> None:
         self._client, self._way, self._host = client, way, way.connection
-        self._counted, self._head_bytes = counted, head_bytes
+        self._counted, self._head_bytes, self._onlooker = counted, head_bytes, onlooker
         self._begun = False
 
     async def serve(self, request: Request, idle_s: float) -> bool:
@@ -48,6 +75,8 @@ class Exchange:
             if isinstance(error, TimeoutError):
                 raise RefusedError(504, f"{request.target} gave no answer in {idle_s:g} seconds") from error
             raise
+        finally:
+            self._onlooker.end()
 
     async def _tunnel(self) -> None:
         self._begun = True
@@ -86,7 +115,11 @@ class Exchange:
 
     async def _send(self, request: Request) -> None:
         async for piece in pieces(self._client.reader, request.body):
-            await self._out(piece)
+            if piece.is_body:
+                self._onlooker.sent(piece.content)
+            if piece.is_last:
+                self._onlooker.complete()
+            await self._out(piece.content)
 
     async def _bring(self, request: Request) -> bool:
         response = await self._answer(request)
@@ -95,9 +128,12 @@ class Exchange:
             response = await self._answer(request)
         keep = request.keep and response.body is not Framing.TO_THE_END
         self._begun = True
+        self._onlooker.answered(response)
         await self._back(response.head(keep=keep))
         async for piece in pieces(self._host.reader, response.body):
-            await self._back(piece)
+            if piece.is_body:
+                self._onlooker.heard(piece.content)
+            await self._back(piece.content)
         return keep
 
     async def _answer(self, request: Request) -> Response:

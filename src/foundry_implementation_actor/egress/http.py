@@ -5,6 +5,7 @@ Pure: bytes in, values out. What decides where a request goes is its target, nev
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ _REQUEST = re.compile(rb"([A-Z]{1,32}) ([\x21-\x7e]+) (HTTP/1\.[01])")
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 _HTTP_PORT, _HTTPS_PORT = 80, 443
+_KINDS = {401: "authentication_error", 402: "billing_error", 403: "permission_error", 503: "overloaded_error"}
 # These speak of one connection, and the proxy has two.
 _OF_ONE_HOP = frozenset((
     b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade",
@@ -37,6 +39,19 @@ class RefusedError(Exception):
         self.status = status
         self.said = said
         self.target = target
+
+    def answer(self) -> bytes:
+        """A whole answer of the proxy's own, after which the connection ends."""
+        return _whole(self.status, b"text/plain; charset=utf-8", f"{self.said}\n")
+
+
+class ModelRefusedError(RefusedError):
+    """Why a request to the model is not passed on, in the form of its service's own errors."""
+
+    def answer(self) -> bytes:
+        """As `RefusedError.answer`; a client of the service says these words to its user."""
+        error = {"type": _KINDS.get(self.status, "invalid_request_error"), "message": self.said}
+        return _whole(self.status, b"application/json", json.dumps({"type": "error", "error": error}))
 
 
 class Framing(Enum):
@@ -146,17 +161,6 @@ def read_response(lines: Sequence[bytes], method: bytes) -> Response:
     return Response(lines[0], status, _passed_on(headers), Framing.TO_THE_END if framing is None else framing)
 
 
-def answer(status: int, said: str) -> bytes:
-    """A whole answer of the proxy's own, after which the connection ends."""
-    body = f"{said}\n".encode("utf-8", "replace")
-    head = (
-        (b"Content-Type", b"text/plain; charset=utf-8"),
-        (b"Content-Length", str(len(body)).encode()),
-        (b"Connection", b"close"),
-    )
-    return _head(f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode(), head) + body
-
-
 def chunk_size(line: bytes) -> int:
     """The size that a chunk's first line (without its end) states, in bytes.
 
@@ -167,6 +171,12 @@ def chunk_size(line: bytes) -> int:
     if size is None:
         raise RefusedError(400, "a chunk states no size")
     return int(size[1], 16)
+
+
+def _whole(status: int, kind: bytes, text: str) -> bytes:
+    body = text.encode("utf-8", "replace")
+    head = ((b"Content-Type", kind), (b"Content-Length", str(len(body)).encode()), (b"Connection", b"close"))
+    return _head(f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode(), head) + body
 
 
 def _absolute(wanted: str) -> tuple[Target, bytes]:

@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from foundry_implementation_actor.egress.allowed import Allowed, Target
-from foundry_implementation_actor.egress.exchange import Counted, Exchange, ended
-from foundry_implementation_actor.egress.http import RefusedError, Request, answer, read_request
+from foundry_implementation_actor.egress.exchange import Counted, Exchange, Onlooker, ended
+from foundry_implementation_actor.egress.http import RefusedError, Request, read_request
 from foundry_implementation_actor.egress.model import ModelDoor
 from foundry_implementation_actor.egress.route import Routes, Upstream
 from foundry_implementation_actor.egress.wire import Connection, read_head, say_and_leave
@@ -129,7 +129,7 @@ class EgressProxy:
                 continue
         except RefusedError as refused:
             self._log.refused(refused)
-            await say_and_leave(client, answer(refused.status, refused.said))
+            await say_and_leave(client, refused.answer())
         except (OSError, EOFError):
             pass  # one side went away, or nothing moved for too long
         finally:
@@ -145,15 +145,16 @@ class EgressProxy:
     async def _serve_one(self, client: Connection) -> bool:
         """Serve one request; whether another may follow on this connection."""
         request = await self._request(client)
+        onlooker = Onlooker()
         if self._model is not None and request.own:
-            request = self._model.logged_in(request)
+            request, onlooker = self._model.logged_in(request), self._model.onlooker(request)
             way = await self._to_model.way_to(request)
         elif self._allowed.lists(request.target):
             way = await self._routes.way_to(request)
         else:
             said = f"{request.target} is not among the hosts that this session may reach"
             raise RefusedError(403, f"{said}; the operator can list it in SESSION_HOSTS", request.target)
-        exchange = Exchange(client, way, self._log.counted, self._limits.head_bytes)
+        exchange = Exchange(client, way, self._log.counted, self._limits.head_bytes, onlooker)
         try:
             return await exchange.serve(request, self._limits.idle_s)
         finally:

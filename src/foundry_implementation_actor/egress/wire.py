@@ -31,6 +31,17 @@ class Connection(NamedTuple):
         self.writer.transport.abort()
 
 
+class Piece(NamedTuple):
+    """A part of a body as it came: of its content, or a line by which chunks are told apart.
+
+    After the last one comes no content; without it, nobody can take the body for whole.
+    """
+
+    content: bytes
+    is_body: bool = True
+    is_last: bool = False
+
+
 async def read_head(reader: asyncio.StreamReader, most: int, first: bytes = b"") -> list[bytes]:
     """The lines of a head of at most `most` bytes, without their ends; `first` was read of it already.
 
@@ -60,7 +71,7 @@ async def _head_line(reader: asyncio.StreamReader, first: bytes, *, begun: bool)
         raise
 
 
-async def pieces(reader: asyncio.StreamReader, body: Body) -> AsyncIterator[bytes]:
+async def pieces(reader: asyncio.StreamReader, body: Body) -> AsyncIterator[Piece]:
     """A body as it comes, its chunks' own lines included.
 
     Raises:
@@ -68,14 +79,16 @@ async def pieces(reader: asyncio.StreamReader, body: Body) -> AsyncIterator[byte
     """
     if body is Framing.TO_THE_END:
         while chunk := await reader.read(CHUNK):
-            yield chunk
+            yield Piece(chunk)
     elif body is Framing.CHUNKED:
         async for piece in _chunks(reader):
             yield piece
     else:
         assert isinstance(body, int), "there is no third framing"
-        async for piece in _bytes(reader, body):
-            yield piece
+        left = body
+        async for chunk in _bytes(reader, body):
+            left -= len(chunk)
+            yield Piece(chunk, is_last=not left)
 
 
 async def say_and_leave(client: Connection, content: bytes) -> None:
@@ -90,21 +103,21 @@ async def say_and_leave(client: Connection, content: bytes) -> None:
                 left -= len(chunk)
 
 
-async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[Piece]:
     size = 1
     while size:
         line = await _body_line(reader)
         size = chunk_size(line)
-        yield line + b"\r\n"
+        yield Piece(line + b"\r\n", is_body=False, is_last=not size)
         if size:
-            async for piece in _bytes(reader, size):
-                yield piece
+            async for chunk in _bytes(reader, size):
+                yield Piece(chunk)
             if await _body_line(reader):
                 raise RefusedError(400, "a chunk is longer than it says")
-            yield b"\r\n"
+            yield Piece(b"\r\n", is_body=False)
     while line := await _body_line(reader):
-        yield line + b"\r\n"
-    yield b"\r\n"
+        yield Piece(line + b"\r\n", is_body=False)
+    yield Piece(b"\r\n", is_body=False)
 
 
 async def _body_line(reader: asyncio.StreamReader) -> bytes:

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from foundry_implementation_actor.domain.price import Usage
+from foundry_implementation_actor.domain.price import Usage, count
 from foundry_implementation_actor.engines.port import (
     Fault,
     Init,
@@ -92,20 +92,7 @@ def _assistant(record: dict[str, Any]) -> Iterator[StreamEvent]:
                 yield Said(turn, "thinking", f"[{_text(kind)}]")
     usage = _object(message.get("usage"))
     if usage and not made_up:
-        yield Spent(name, _text(message.get("model")), _usage(usage), _length(message))
-
-
-def _usage(given: dict[str, Any]) -> Usage:
-    """Tokens as a message states them."""
-    written, by_time = given.get("cache_creation_input_tokens"), _object(given.get("cache_creation"))
-    for_an_hour = min(_count(by_time.get("ephemeral_1h_input_tokens")), _count(written))
-    return Usage(
-        _count(given.get("input_tokens")),
-        _count(given.get("output_tokens")),
-        _count(written) - for_an_hour,
-        for_an_hour,
-        _count(given.get("cache_read_input_tokens")),
-    )
+        yield Spent(name, _text(message.get("model")), Usage.stated(usage), _length(message))
 
 
 def _length(message: dict[str, Any]) -> int:
@@ -123,17 +110,17 @@ def _user(record: dict[str, Any]) -> Iterator[StreamEvent]:
 
 def _result(record: dict[str, Any]) -> Result:
     usage = _object(record.get("usage"))
-    cached = sum(_count(usage.get(f"cache_{kind}_input_tokens")) for kind in ("creation", "read"))
+    cached = sum(count(usage.get(f"cache_{kind}_input_tokens")) for kind in ("creation", "read"))
     errors = "; ".join(_text(error) for error in _list(record.get("errors")))
     cost, status = record.get("total_cost_usd"), record.get("api_error_status")
     text = _text(record.get("result") or errors)
     return Result(
         fault=_fault(record),
         text=f"HTTP {_text(status)}: {text}" if status else text,
-        turns=_count(record.get("num_turns")),
+        turns=count(record.get("num_turns")),
         cost_usd=float(cost) if isinstance(cost, int | float) and 0 <= cost < _MOST else 0.0,
-        input_tokens=_count(usage.get("input_tokens")) + cached,
-        output_tokens=_count(usage.get("output_tokens")),
+        input_tokens=count(usage.get("input_tokens")) + cached,
+        output_tokens=count(usage.get("output_tokens")),
     )
 
 
@@ -189,8 +176,3 @@ def _list(value: object) -> list[Any]:
 
 def _object(value: object) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _count(value: object) -> int:
-    """A count, at most a billion: more is none, and of thousands of digits Python makes no text again."""
-    return min(value, _MOST) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0

@@ -9,7 +9,7 @@ from typing import Any
 
 from foundry_implementation_actor.domain.edit import Pair, transmitted
 from foundry_implementation_actor.domain.error import ActorError, Code
-from foundry_implementation_actor.domain.unit import BODY_LIMIT, Target, is_identifier
+from foundry_implementation_actor.domain.unit import BODY_LIMIT, LONGEST_NAME, Target, is_identifier
 
 MODES = ("start", "append", "finish")
 
@@ -19,6 +19,8 @@ _DECLARED = ("bytes", "sections", "sha256")
 _BODY_KEYS = (*TARGET_KEYS, "content", "mode", "expect", "section", "offset", *_DECLARED)
 _BATCHED_KEYS = (*TARGET_KEYS, "content", "edits", "mode", "expect", *_DECLARED)
 _EVERY_KEY = frozenset((*_BODY_KEYS, "edits", "batch"))
+_NOT_OF_WHOLE = ("section", "offset", *_DECLARED)
+_NOT_OF_STAGED = ("expect", *_DECLARED)
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,12 @@ class Edits:
 class Assembly:
     """The body that was staged, and what the caller says of it; None and empty when unsaid.
 
-    `last` is one more section that comes with the call itself.
+    `last` is one more section that comes with the call itself, `section` and `offset` are its number and offset.
     """
 
     last: bytes = b""
+    section: int | None = None
+    offset: int | None = None
     size: int | None = None
     sections: int | None = None
     sha256: str = ""
@@ -128,7 +132,7 @@ def bare(fields: Mapping[str, Any], key: str) -> str:
     value = fields.get(key)
     if not is_identifier(value):
         said = f"{str(value)[:80]!r} is no bare identifier" if key in fields else "is missing"
-        raise _bad(key, f"{said}; give a name of letters, digits and _, never a path")
+        raise _bad(key, f"{said}; give a name of at most {LONGEST_NAME} letters, digits and _, never a path")
     return str(value)
 
 
@@ -171,19 +175,42 @@ def _pair(sent: Any, where: str) -> Pair:
 def _body(fields: Mapping[str, Any]) -> Ask | Stage:
     target, mode = target_of(fields), fields.get("mode")
     if mode is None:
+        _unread(fields, _NOT_OF_WHOLE, "only counts for a body in sections, with a mode")
         return Ask(target, Whole(_bytes(fields.get("content"), "content")), _digest(fields, "expect"))
     if mode not in MODES:
         raise _bad("mode", f"must be absent or one of {', '.join(MODES)}")
     if mode == "finish":
         return Ask(target, _assembly(fields), _digest(fields, "expect"))
+    _unread(fields, _NOT_OF_STAGED, "only counts with mode=finish")
+    return Stage(target, _section(fields, first=mode == "start"))
+
+
+def _section(fields: Mapping[str, Any], *, first: bool) -> Section:
     content = _bytes(fields.get("content"), "content")
     _fits(len(content), "content")
-    return Stage(target, Section(content, mode == "start", _number(fields, "section", 1), _number(fields, "offset")))
+    section = Section(content, first, _number(fields, "section", 1), _number(fields, "offset"))
+    if first and section.section not in {None, 1}:
+        raise _bad("section", "must be 1 with mode=start, which begins anew; append the others")
+    if first and section.offset:
+        raise _bad("offset", "must be 0 with mode=start, which begins anew; append the others")
+    return section
 
 
 def _assembly(fields: Mapping[str, Any]) -> Assembly:
+    if fields.get("content") is None:
+        _unread(fields, ("section", "offset"), "is of the section that comes with the call, and none came")
     last = b"" if fields.get("content") is None else _bytes(fields["content"], "content")
-    return Assembly(last, _number(fields, "bytes"), _number(fields, "sections", 1), _digest(fields, "sha256"))
+    return Assembly(
+        last, _number(fields, "section", 1), _number(fields, "offset"),
+        size=_number(fields, "bytes"), sections=_number(fields, "sections", 1), sha256=_digest(fields, "sha256"),
+    )  # fmt: skip
+
+
+def _unread(fields: Mapping[str, Any], keys: Sequence[str], why: str) -> None:
+    """Refuse what would be passed over: a caller who declares a digest has to be able to rely on it."""
+    for key in keys:
+        if fields.get(key) is not None:
+            raise _bad(key, why)
 
 
 def _batch(fields: Mapping[str, Any]) -> tuple[Ask, ...]:

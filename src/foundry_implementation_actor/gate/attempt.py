@@ -187,6 +187,11 @@ def _assembled(root: Path, target: Target, declared: Assembly) -> bytes | str:
         for what, wanted, here in (("bytes", declared.size, len(whole)), ("sections", declared.sections, sections))
         if wanted is not None and wanted != here
     ]
+    wrong += [
+        f"{what} {wanted} came with the call, but the next is {here}"
+        for what, wanted, here in (("section", declared.section, sections), ("offset", declared.offset, len(kept)))
+        if wanted is not None and wanted != here
+    ]
     if declared.sha256 and declared.sha256 != digest(whole):
         wrong.append(f"the SHA-256 of what is here is {digest(whole)}, not {declared.sha256}")
     return f"what was staged is not what was declared: {'; '.join(wrong)}; it stays staged" if wrong else whole

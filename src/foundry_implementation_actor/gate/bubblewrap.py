@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -14,14 +13,16 @@ from pathlib import Path
 
 from foundry_implementation_actor.domain.app import App
 from foundry_implementation_actor.domain.command import Command, Completed, Ended
-from foundry_implementation_actor.domain.error import ActorError
+from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.gate import watch
 from foundry_implementation_actor.gate.limits import bounded, limited, missing_program, private
 from foundry_implementation_actor.sandbox import places
 from foundry_implementation_actor.sandbox.bubblewrap import NAMESPACES, PROGRAM, SCRATCH_BYTES, base, closed_off
+from foundry_implementation_actor.sandbox.ground import ground
 from foundry_implementation_actor.sandbox.memory import in_memory
 from foundry_implementation_actor.sandbox.port import Network
 from foundry_implementation_actor.sandbox.seccomp import filter_for, machine
+from foundry_implementation_actor.system.files import ran_out
 from foundry_implementation_actor.system.process import Stop, run_contained
 
 HOME = "/tmp/home"  # noqa: S108 - inside of the sandbox, where /tmp is private
@@ -98,22 +99,33 @@ class Sandbox:
 
 
 def self_check() -> str:
-    """Why bubblewrap cannot isolate on this host; empty when a real try shows that it does."""
+    """Why bubblewrap cannot isolate on this host; empty when a real try shows that it does.
+
+    Raises:
+        ActorError: UNFIT when it cannot be tried, because the host has no room left of some kind.
+    """
     if shutil.which(PROGRAM) is None:
         return "bubblewrap is not installed"
     if machine() is None:
         return "the system calls of this machine are not known"
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder).resolve()
+    try:
+        return _tried()
+    except (ActorError, OSError) as error:
+        # No way to isolate and no room to try are two things: what is judged must not run less held for the second.
+        if isinstance(error, OSError) or ran_out(error):
+            hint = "nothing was changed; give this host room (open files, processes, memory, TMPDIR) and ask again"
+            raise ActorError(Code.UNFIT, f"bubblewrap cannot be tried out: {error}", hint=hint) from error
+        return error.message
+
+
+def _tried() -> str:
+    with ground() as root:
         (root / "body").write_bytes(b"live\n")
         app = App(root, "", "", "", ())
         command = Command(
             ("/bin/sh", "-c", f"{_SELF_CHECK}; {_SELF_CHECK_KERNEL}; true"), root, {"PATH": os.defpath}, _SELF_CHECK_S
         )
-        try:
-            completed = Sandbox(app, {"body": b"candidate\n"})(command)
-        except ActorError as error:
-            return error.message
+        completed = Sandbox(app, {"body": b"candidate\n"})(command)
         untouched = (root / "body").read_bytes() == b"live\n" and not (root / "beside").exists()
     if not completed.ok:
         return completed.errors.splitlines()[-1] if completed.errors else f"bubblewrap ended with {completed.code}"

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from foundry_implementation_actor.domain.unit import Target
-from foundry_implementation_actor.gate.state import hold, hold_now, kept_folder, state_folder, told, write_durably
+from foundry_implementation_actor.gate.state import (
+    hold,
+    hold_now,
+    kept_folder,
+    kept_json,
+    state_folder,
+    told,
+    write_durably,
+)
 
 _FOLDER = "finish"
 
@@ -55,9 +63,11 @@ class Finishes:
         """The last answer that a finish of this class gave, if it is still known."""
         folder = kept_folder(self._root, _FOLDER)
         try:
-            return Given(**json.loads((folder / f"{target}.json").read_bytes())) if folder else None
+            given = Given(**kept_json(folder / f"{target}.json")) if folder else None
         except (OSError, ValueError, TypeError):
             return None
+        whole = given is not None and isinstance(given.answer, Mapping) and isinstance(given.answer.get("ok"), bool)
+        return given if whole else None
 
     def give(self, target: Target, digest: str, answer: Mapping[str, Any], *, landed: bool) -> None:
         """Remember an answer for whoever asks again; that it cannot be remembered changes no answer."""

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Self
 
 from foundry_implementation_actor.domain.app import App
-from foundry_implementation_actor.domain.unit import Place, Target, is_identifier
+from foundry_implementation_actor.domain.unit import LONGEST_NAME, Place, Target, is_identifier
 from foundry_implementation_actor.gate import house_php, house_python
 from foundry_implementation_actor.gate.app import SEARCH_PATH, app_of, app_root, settings_of
 from foundry_implementation_actor.gate.search import Found, Layout, Plugin
@@ -80,7 +80,9 @@ class House:
         """
         for name in (target.plugin, target.class_):
             if not is_identifier(name):
-                return Missing(f"{name[:80]!r} is no bare name; give letters, digits and _, never a path")
+                return Missing(
+                    f"{name[:80]!r} is no bare name; give at most {LONGEST_NAME} letters, digits and _, never a path"
+                )
         plugin = self.plugin(target.plugin)
         if isinstance(plugin, Missing):
             return plugin

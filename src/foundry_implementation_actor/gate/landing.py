@@ -13,7 +13,7 @@ import contextlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,8 +21,16 @@ from pathlib import Path
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.unit import Candidate, digest
 from foundry_implementation_actor.gate.spot import Spot, open_regular, open_spot
-from foundry_implementation_actor.gate.state import hold, kept_folder, state_folder, unwritable, write_durably
-from foundry_implementation_actor.system.files import parent_below
+from foundry_implementation_actor.gate.state import (
+    hold,
+    kept_folder,
+    kept_json,
+    read_kept,
+    state_folder,
+    unwritable,
+    write_durably,
+)
+from foundry_implementation_actor.system.files import is_below, parent_below, remove_tree
 
 Step = Callable[[str], None]
 """Called after each step with its name; a test ends the process in it."""
@@ -55,7 +63,7 @@ def count(root: Path) -> int:
     """How many landings this app has had; a landing that was cut may count."""
     folder = kept_folder(root, _FOLDER)
     try:
-        return int((folder / _COUNT).read_bytes()) if folder else 0
+        return int(read_kept(folder / _COUNT)) if folder else 0
     except (OSError, ValueError):
         return 0
 
@@ -171,7 +179,7 @@ def _undo_all(root: Path, folder: Path) -> list[str]:
     said = []
     for path in _left(folder):
         if path.suffix == ".new":
-            path.unlink(missing_ok=True)
+            remove_tree(path)
         else:
             said += _undo(root, path)
     return said
@@ -180,17 +188,28 @@ def _undo_all(root: Path, folder: Path) -> list[str]:
 def _undo(root: Path, record: Path) -> list[str]:
     """Bring the files of one record back to their old bodies (or, when it landed, tidy up after it)."""
     try:
-        found = json.loads(record.read_bytes())
-        entries = [_Entry(**entry) for entry in found["files"]]
+        found = kept_json(record)
+        entries = [_read(record.stem, at, entry) for at, entry in enumerate(found["files"])]
         landed = bool(found["landed"])
     except FileNotFoundError:
         return []
-    except (ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError) as error:
         hint = "look at the files it names and delete it"
         raise ActorError(Code.UNFIT, "is no record of a landing", hint=hint, where=str(record)) from error
-    said = [line for entry in entries for line in _undo_file(root, entry, landed=landed)]
-    record.unlink(missing_ok=True)
+    try:
+        said = [line for entry in entries for line in _undo_file(root, entry, landed=landed)]
+        record.unlink(missing_ok=True)
+    except OSError as error:
+        raise unwritable(error, record) from error
     return said
+
+
+def _read(number: str, at: int, said: Mapping[str, str]) -> _Entry:
+    """One file of a record. A record may have come with the app: what no landing writes is none, and is not obeyed."""
+    entry, name = _Entry(**said), f".{number}.{at}"
+    if not is_below(entry.path) or (entry.aside, entry.kept) != (f"{name}.landing", f"{name}.kept"):
+        raise ValueError("no landing writes that")
+    return entry
 
 
 def _undo_file(root: Path, entry: _Entry, *, landed: bool) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any
 
 from foundry_implementation_actor.domain.error import ActorError
 from foundry_implementation_actor.domain.event import line
-from foundry_implementation_actor.gate.state import give_to_owner, hold, kept_folder, state_folder
+from foundry_implementation_actor.domain.json_text import read_json
+from foundry_implementation_actor.gate.state import give_to_owner, hold, kept_folder, read_kept, state_folder
 
 LIMIT = 4 * 1024 * 1024
 """Bytes after which the ledger is put aside as `ledger.1.jsonl`, of which one is kept."""
@@ -47,11 +47,17 @@ def entries(root: Path) -> Iterator[dict[str, Any]]:
         return
     for name in (_OLD, _NAME):
         with contextlib.suppress(OSError):
-            for raw in (folder / name).read_bytes().split(b"\n"):
+            for raw in read_kept(folder / name).split(b"\n"):
                 with contextlib.suppress(ValueError):
-                    record = json.loads(raw)
-                    if isinstance(record, dict):
+                    record = read_json(raw.decode(), "it")
+                    if _is_attempt(record):
                         yield record
+
+
+def _is_attempt(record: Any) -> bool:
+    """Whether a line is one that the gate could have written."""
+    bodies = record.get("bodies", []) if isinstance(record, dict) else None
+    return isinstance(bodies, list) and all(isinstance(body, dict) for body in bodies)
 
 
 def _make_room(folder: Path, coming: int, limit: int) -> None:
@@ -62,7 +68,7 @@ def _make_room(folder: Path, coming: int, limit: int) -> None:
 
 def _write(path: Path, written: bytes) -> None:
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, 0o644), "r+b", buffering=0) as file:
+    with os.fdopen(os.open(path, flags, 0o666), "r+b", buffering=0) as file:
         give_to_owner(file.fileno(), path.parent)
         size = file.seek(0, os.SEEK_END)
         if size and os.pread(file.fileno(), 1, size - 1) != b"\n":

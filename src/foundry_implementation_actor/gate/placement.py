@@ -15,7 +15,6 @@ import json
 import os
 import secrets
 import shutil
-import tempfile
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -27,7 +26,16 @@ from foundry_implementation_actor.domain.unit import digest
 from foundry_implementation_actor.gate import guard
 from foundry_implementation_actor.gate.held import held
 from foundry_implementation_actor.gate.limits import bounded, limited, missing_program, private
-from foundry_implementation_actor.gate.state import hold, kept_folder, state_folder, sync_folder, told, write_durably
+from foundry_implementation_actor.gate.state import (
+    hold,
+    kept_folder,
+    kept_json,
+    state_folder,
+    sync_folder,
+    told,
+    write_durably,
+)
+from foundry_implementation_actor.sandbox.ground import ground
 from foundry_implementation_actor.system.files import parent_below, remove_tree
 from foundry_implementation_actor.system.process import Stop, run_contained
 
@@ -63,16 +71,12 @@ class Placement:
         absent = missing_program(command)
         if absent is not None:
             return absent
-        folder = os.path.realpath(tempfile.mkdtemp(prefix="gate-"))
-        # Compiled code of the original may pass for the candidate's: same size, same second.
-        env = private(command.env, folder) | {"PYTHONPYCACHEPREFIX": f"{folder}/compiled"}
-        try:
-            with undisturbed(self._app.root):
-                whole = replace(bounded(command), argv=limited(command.argv), env=env)
-                completed = self._run(whole, Path(folder), original=original)
-            return replace(completed, argv=command.argv)
-        finally:
-            remove_tree(Path(folder))
+        with ground() as folder, undisturbed(self._app.root):
+            # Compiled code of the original may pass for the candidate's: same size, same second.
+            env = private(command.env, str(folder)) | {"PYTHONPYCACHEPREFIX": f"{folder}/compiled"}
+            whole = replace(bounded(command), argv=limited(command.argv), env=env)
+            completed = self._run(whole, folder, original=original)
+        return replace(completed, argv=command.argv)
 
     def _run(self, command: Command, folder: Path, *, original: bool) -> Completed:
         root = self._app.root
@@ -266,7 +270,7 @@ def _undo(root: Path, record: Path) -> str:
 def _read(root: Path, record: Path) -> dict[str, str] | None:
     """What a record says, when it is one and its path leads to a folder of the app through no link."""
     try:
-        said = json.loads(record.read_bytes())
+        said = kept_json(record)
         path, candidate = PurePosixPath(said["path"]), said["candidate"]
         if path.is_absolute() or ".." in path.parts or not isinstance(candidate, str):
             return None

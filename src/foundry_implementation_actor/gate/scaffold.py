@@ -13,11 +13,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.unit import digest
 from foundry_implementation_actor.gate.house import House
 from foundry_implementation_actor.gate.plan import Files, Unmade, planned
-from foundry_implementation_actor.gate.state import hold, kept_folder, state_folder, unwritable, write_durably
-from foundry_implementation_actor.system.files import parent_below, read_below
+from foundry_implementation_actor.gate.state import (
+    hold,
+    kept_folder,
+    kept_json,
+    state_folder,
+    unwritable,
+    write_durably,
+)
+from foundry_implementation_actor.system.files import is_below, parent_below, read_below
 
 _FOLDER = "make"
 _LOCK = "lock"
@@ -91,7 +99,7 @@ def _write(root: Path, files: Files, record: Path) -> Made | Unmade:
     except OSError as error:
         _undo(root, record)
         raise unwritable(error, root / next(iter(files))) from error
-    record.unlink()
+    record.unlink(missing_ok=True)
     return Made(files, written=True)
 
 
@@ -100,7 +108,7 @@ def _create(root: Path, path: str, text: bytes) -> None:
     with parent_below(root, path, create=True) as (folder, name):
         aside = _aside(name)
         try:
-            with os.fdopen(os.open(aside, _NEW, 0o644, dir_fd=folder), "wb") as file:
+            with os.fdopen(os.open(aside, _NEW, 0o666, dir_fd=folder), "wb") as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
@@ -120,15 +128,30 @@ def _new_folders(root: Path, files: Files) -> list[str]:
 def _undo(root: Path, record: Path) -> list[str]:
     """Take away the files of a record that are still as they were made, and the folders that are empty then."""
     try:
-        found = json.loads(record.read_bytes())
+        files, folders = _read(record)
     except FileNotFoundError:
         return []
-    said = [f"{path}: removed, its make was cut" for path, made in found["files"].items() if _remove(root, path, made)]
-    for folder in reversed(found["folders"]):
-        with contextlib.suppress(OSError):
-            (root / folder).rmdir()
-    record.unlink()
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        hint = "look at the files it names and delete it"
+        raise ActorError(Code.UNFIT, "is no record of a make", hint=hint, where=str(record)) from error
+    said = [f"{path}: removed, its make was cut" for path, made in files.items() if _remove(root, path, made)]
+    for folder in reversed(folders):
+        with contextlib.suppress(OSError), parent_below(root, folder) as (above, name):
+            os.rmdir(name, dir_fd=above)
+    try:
+        record.unlink()
+    except OSError as error:
+        raise unwritable(error, record) from error
     return said
+
+
+def _read(record: Path) -> tuple[dict[str, str], list[str]]:
+    """The files and folders of a record. It may have come with the app: a path that leads out of it is not obeyed."""
+    found = kept_json(record)
+    files, folders = dict(found["files"].items()), list(found["folders"])
+    if not all(map(is_below, (*files, *folders))):
+        raise ValueError("a make writes below the root")
+    return files, folders
 
 
 def _remove(root: Path, path: str, made: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import pwd
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -63,10 +64,17 @@ class Spot:
             self._dress(file.fileno())
             os.fsync(file.fileno())
 
+    def _give_back(self, descriptor: int) -> None:
+        try:
+            os.fchown(descriptor, self.found.st_uid, self.found.st_gid)
+        except PermissionError as error:
+            said = f"the file is of {_owner(self.found.st_uid)}, and only that user or root can land in it"
+            raise PermissionError(error.errno, said) from error
+
     def _dress(self, descriptor: int) -> None:
         made = os.fstat(descriptor)
         if (made.st_uid, made.st_gid) != (self.found.st_uid, self.found.st_gid):
-            os.fchown(descriptor, self.found.st_uid, self.found.st_gid)
+            self._give_back(descriptor)
         os.fchmod(descriptor, stat.S_IMODE(self.found.st_mode))
         for attribute, value in self.attributes.items():
             with contextlib.suppress(OSError):  # a security label may be the system's to set
@@ -75,6 +83,13 @@ class Spot:
             # Python takes compiled code for fresh when size and second are the same.
             later = (int(self.found.st_mtime) + 1) * 1_000_000_000
             os.utime(descriptor, ns=(later, later))
+
+
+def _owner(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def open_spot(root: Path, body: Candidate, open_files: ExitStack) -> Spot | str:

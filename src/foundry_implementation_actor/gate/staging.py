@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from foundry_implementation_actor.domain.error import ActorError, Code
-from foundry_implementation_actor.domain.unit import Target, digest
+from foundry_implementation_actor.domain.unit import Target, digest, is_identifier
 from foundry_implementation_actor.gate.state import (
     give_place_to_owner,
     hold,
     kept_folder,
+    read_kept,
     state_folder,
     told,
     unwritable,
@@ -209,7 +210,7 @@ def _sections(place: Path) -> list[bytes]:
     if [path.name for path in paths] != [_name(at) for at in range(1, len(paths) + 1)]:
         raise ActorError(Code.BAD_REQUEST, "what was staged has lost a section", hint=_AFRESH, where=str(place))
     try:
-        return [path.read_bytes() for path in paths]
+        return [read_kept(path, MOST_BYTES + 1) for path in paths]
     except OSError as error:
         message = f"what was staged cannot be read: {error.strerror}"
         raise ActorError(Code.BAD_REQUEST, message, hint=_AFRESH, where=str(place)) from error
@@ -217,8 +218,8 @@ def _sections(place: Path) -> list[bytes]:
 
 def _open(folder: Path) -> Iterator[tuple[Path, Target]]:
     for place in sorted(folder.iterdir()):
-        plugin, dot, class_ = place.name.partition(".")
-        if plugin and dot and place.is_dir() and not place.is_symlink():
+        plugin, _, class_ = place.name.partition(".")
+        if is_identifier(plugin) and is_identifier(class_) and place.is_dir() and not place.is_symlink():
             yield place, Target(plugin, class_)
 
 

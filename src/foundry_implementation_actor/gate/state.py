@@ -6,16 +6,23 @@ For an app whose tree is to hold nothing of the gate's, it is kept in another fo
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from foundry_implementation_actor.domain.error import ActorError, Code
+from foundry_implementation_actor.domain.json_text import read_json
 
 FOLDER = ".foundry"
+MOST_KEPT = 16 * 1024 * 1024
+"""Bytes of one state file; nothing that the gate writes is as large."""
+
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
+_IN_THE_WAY = frozenset({errno.ELOOP, errno.EISDIR, errno.ENOTDIR})
 
 # A table and not an argument: everything that keeps state knows its app by the root alone.
 _elsewhere: dict[Path, Path] = {}
@@ -102,11 +109,34 @@ def hold_now(folder: Path, name: str) -> Iterator[bool]:
             os.close(descriptor)
 
 
+def read_kept(path: Path, most: int = MOST_KEPT) -> bytes:
+    """The bytes of a state file, `most` of them at most; the folder may have come with the app, so no link is followed.
+
+    Raises:
+        OSError: it is not there, is no regular file, or cannot be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _NO_LINK)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "is no regular file", str(path))
+        return file.read(most)
+
+
+def kept_json(path: Path) -> Any:
+    """The value of a state file.
+
+    Raises:
+        OSError: as `read_kept`.
+        ValueError: it is no JSON that the gate could have written.
+    """
+    return read_json(read_kept(path).decode(), "it")
+
+
 def write_durably(path: Path, content: bytes) -> None:
     """Replace a state file by a whole new one; when this returns, a power cut does not undo it."""
     aside = path.with_name(f".{path.name}.new")
     try:
-        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o644), "wb") as file:
+        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o666), "wb") as file:
             file.write(content)
             give_to_owner(file.fileno(), path.parent)
             file.flush()
@@ -150,7 +180,8 @@ def sync_folder(folder: Path) -> None:
 def unwritable(error: OSError, place: Path) -> ActorError:
     """What a caller is told when the gate's own state cannot be written."""
     because = error.strerror or str(error)
-    hint = "nothing was changed; make room, or let the gate write there"
+    what = "take that away" if error.errno in _IN_THE_WAY else "make room, or let the gate write there"
+    hint = f"nothing was changed; {what}"
     return ActorError(Code.UNFIT, f"the gate cannot write: {because}", hint=hint, where=str(place))
 
 
@@ -164,7 +195,8 @@ def _make(folder: Path, *, ignored: bool = False) -> None:
         give_place_to_owner(folder)
     except FileExistsError:
         if not stat.S_ISDIR(os.lstat(folder).st_mode):
-            raise NotADirectoryError(None, "is a link or a file where a folder should be") from None
+            said = "is a link or a file where a folder should be"
+            raise NotADirectoryError(errno.ENOTDIR, said) from None
         return
     if ignored:
         # Only in a folder that the gate made: one that was there may hold files somebody commits.
@@ -176,7 +208,7 @@ def _locked(path: Path, how: int) -> int | None:
     """A descriptor that holds the lock, or None when it is held elsewhere and was not to be waited for."""
     while True:
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o644)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o666)
         except OSError as error:
             raise unwritable(error, path) from error
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import product
@@ -22,6 +22,7 @@ Isolated = Callable[[App, Sequence[Candidate]], AbstractContextManager[Run]]
 """Opens an isolation in which the candidates stand at their live paths."""
 
 _AT_ONCE = 4
+_SIGNALS_WAIT_S = 0.25
 
 MUST_JUDGE = frozenset({"syntax", "strict-types", "shape"})
 """Judges without whose word nothing lands: a host on which they cannot judge is not fit."""
@@ -61,7 +62,11 @@ def try_bodies(
             return Timed(verdict, time.monotonic() - started)
 
         def ask(judge: BodyJudge, at: int) -> Callable[[], Timed]:
-            return partial(look, judge, at) if judge.name in MUST_JUDGE else threads.submit(look, judge, at).result
+            return (
+                partial(look, judge, at)
+                if judge.name in MUST_JUDGE
+                else partial(_awaited, threads.submit(look, judge, at))
+            )
 
         for together in _in_order(judges):
             for judge, at, told in [(judge, at, ask(judge, at)) for judge, at in product(together, range(len(trial)))]:
@@ -72,6 +77,13 @@ def try_bodies(
                     threads.shutdown(wait=False, cancel_futures=True)
                     return Trial(tuple(trial), run.note)
         return Trial(tuple(trial), run.note)
+
+
+def _awaited(future: Future[Timed]) -> Timed:
+    # Python notices a signal that comes just before a wait at the end of the wait only: none is without end.
+    while not future.done():
+        wait((future,), _SIGNALS_WAIT_S)
+    return future.result()
 
 
 def _in_order(judges: Sequence[BodyJudge]) -> tuple[list[BodyJudge], list[BodyJudge]]:

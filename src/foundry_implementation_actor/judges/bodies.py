@@ -20,6 +20,7 @@ from foundry_implementation_actor.judges.shape import judge_shape
 from foundry_implementation_actor.judges.strict_types import judge_strict_types
 from foundry_implementation_actor.judges.syntax import judge_syntax
 from foundry_implementation_actor.languages.port import Language
+from foundry_implementation_actor.system.files import ran_out
 from foundry_implementation_actor.system.install import install
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def language_of(name: str) -> Language:
     try:
         module: Any = importlib.import_module(_LANGUAGES[name])
     except ModuleNotFoundError as error:
-        raise ActorError(Code.UNFIT, f"the judges for {name} need {error.name}", hint=install("gate")) from error
+        said = f"the judges for {name} need {error.name}, which the `gate` extra brings"
+        raise ActorError(Code.UNFIT, said, hint=install("gate")) from error
     language: Language = module
     return language
 
@@ -69,7 +71,10 @@ def body_judges(language: str) -> tuple[BodyJudge, ...]:
 
 @dataclass(frozen=True)
 class _BodyJudge:
-    """One judge of one language; whatever breaks in it, the candidate is unjudged, not refused."""
+    """One judge of one language; whatever breaks in it, the candidate is unjudged, not refused.
+
+    A host that ran out of something is no cause of that kind: the next ask may well be judged.
+    """
 
     name: str
     language: Language
@@ -79,9 +84,12 @@ class _BodyJudge:
         noted = _Noted(run)
         try:
             verdict = self.look(self.language, app, candidate, noted)
-        except ActorError as error:
-            verdict = Verdict(self.name, Outcome.UNJUDGED, cause=str(error))
-        except Exception as error:  # noqa: BLE001 - a bug in a judge may neither refuse nor land anything
+        except Exception as error:
+            if ran_out(error):
+                hint = "nothing was changed; give this host room (open files, processes, memory, disk) and ask again"
+                raise ActorError(Code.UNFIT, f"{self.name} could not judge: {error}", hint=hint) from error
+            if isinstance(error, ActorError):
+                return Verdict(self.name, Outcome.UNJUDGED, cause=str(error), evidence=noted.said)
             verdict = Verdict(self.name, Outcome.UNJUDGED, cause=f"the judge broke: {type(error).__name__}: {error}")
         evidence = "; ".join(filter(None, (verdict.evidence, noted.said)))
         return Verdict(self.name, verdict.outcome, verdict.findings, verdict.cause, evidence)

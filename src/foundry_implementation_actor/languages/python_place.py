@@ -70,7 +70,7 @@ def ty_argv(app: App) -> tuple[str, ...] | str:
         return app.analyser
     found = _installed("ty")
     if found != TY:
-        return f"ty {TY} is needed and is {found or 'not there'}; {install('gate')}"
+        return f"it needs ty {TY}, which the `gate` extra brings, and finds {found or 'none'}; {install('gate')}"
     return (str(Path(sysconfig.get_path("scripts")) / "ty"),)
 
 

@@ -39,7 +39,9 @@ def commit_change(run: Run, trusted: Trusted, proved: Proved, past: Past) -> str
     trailers.append(("Cost", f"USD {end.cost_usd:.4f}{' (estimate)' if end.cost_estimated else ''}"))
     # Hidden before anything is cut to length: half of a secret is not recognised.
     hide = shop.journal.redact
-    shown = [(name, hide(value)) for name, value in trailers]
+    # These the actor itself reads back. A task's id may look like a token, and names the branch anyway.
+    own = {TASK_TRAILER, REQUEST_TRAILER, "Base"}
+    shown = [(name, value if name in own else hide(value)) for name, value in trailers]
     text = message(replace(task, title=hide(task.title)), hide(end.text), shown)
     return make_commit(trusted.git, proved.tree, base, text, shop.capability)
 

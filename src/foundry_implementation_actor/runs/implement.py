@@ -55,8 +55,7 @@ def _implement(shop: Workshop, task: Task, system: str) -> Reply:
     work = plan(shop, task, mirror, refs)
     if isinstance(work, Refused):
         return work
-    with shop.journal.step("check-images", on=shop.publisher is not None):
-        refused = check_images(shop, mirror, work.start.base)
+    refused = check_images(shop, mirror, work.start.base)
     if refused is not None:
         return refused
     with run_folder(shop.state, shop.capability.clone_prefix(task.task_id), shop.journal) as folder:
@@ -72,8 +71,9 @@ def _work(run: Run, system: str) -> Reply:
     run_or_refused = with_pen(run, checkout)
     if isinstance(run_or_refused, Refused):
         return run_or_refused
-    if run.plan.continues:
-        run.shop.journal.event("continues", branch=run.task.branch, commit=prepared.base.commit)
+    if run.plan.expected:
+        name = "continues" if run.plan.continues else "replaces"
+        run.shop.journal.event(name, branch=run.task.branch, commit=run.plan.expected)
     return _delivered(Work(run_or_refused, checkout, prepared, system))
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from foundry_implementation_actor.delivery.commit import before_task, last_change
 from foundry_implementation_actor.delivery.export import export
-from foundry_implementation_actor.delivery.images.port import ImageOrder
+from foundry_implementation_actor.delivery.images.port import ImageOrder, NotBuiltError
 from foundry_implementation_actor.delivery.images.publish import Publisher
 from foundry_implementation_actor.delivery.version import image_version
 from foundry_implementation_actor.domain.capability import Component
-from foundry_implementation_actor.domain.error import ActorError
+from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.event import clip
 from foundry_implementation_actor.domain.run import Accepted, Refused, Reply
 from foundry_implementation_actor.runs.start import Run
@@ -21,6 +21,11 @@ from foundry_implementation_actor.system.git import Git
 from foundry_implementation_actor.workspace.capture import changed_paths
 
 _LONGEST_CAUSE = 8_000
+_AGAIN = "ask the same again to go on at the images"
+_HOPELESS = (
+    "the same asked again builds the same commit: where that is at fault, say so in remediation_context, "
+    "and where it is not (a base that could not be fetched), ask again"
+)
 
 
 def publish(run: Run, git: Git, commit: str) -> Reply:
@@ -31,7 +36,7 @@ def publish(run: Run, git: Git, commit: str) -> Reply:
     """
     shop, task = run.shop, run.task
     published: tuple[str, ...] = ()
-    lost: list[str] = []
+    lost: list[Exception] = []
     try:
         touched = shop.capability.components_for(changed_paths(git, before_task(git, commit, task.task_id), commit))
         if shop.publisher is None:
@@ -40,17 +45,20 @@ def publish(run: Run, git: Git, commit: str) -> Reply:
             images = _Images(run, shop.publisher, git, export(git, commit, run.folder / "export"), commit)
             ends = images.publish(images.still_there(touched))
             published = tuple(end for end in ends if isinstance(end, str))
-            lost = [str(end) for end in ends if isinstance(end, Exception)]
-    except (ActorError, OSError) as error:
-        lost = [str(error)]
+            lost = [end for end in ends if isinstance(end, Exception)]
+    except Exception as error:  # noqa: BLE001 - the branch is pushed, and whatever goes wrong now has to say so
+        lost = [error]
     if not lost:
         return Accepted(task.branch, commit, published)
-    cause = clip(shop.journal.redact("; ".join(lost)), _LONGEST_CAUSE)
-    return Refused(
+    causes = clip(shop.journal.redact("; ".join(map(str, lost))), _LONGEST_CAUSE)
+    said = (
         f"the branch {task.branch} is pushed at {commit[:12]}, but not every image is published. "
-        f"Published: {', '.join(published) or 'none'}. Not published: {cause}. "
-        "Ask the same again to go on at the images"
+        f"Published: {', '.join(published) or 'none'}. Not published: {causes}"
     )
+    if shop.stop.is_set():
+        raise ActorError(Code.INTERRUPTED, f"the actor is stopping; {said}", hint=_AGAIN)
+    hopeless = all(isinstance(error, NotBuiltError) for error in lost)
+    return Refused(f"{said}. {(_HOPELESS if hopeless else _AGAIN).capitalize()}")
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,8 @@ class _Images:
     def still_there(self, touched: list[str]) -> list[Component]:
         """The touched components that the commit has."""
         components = [one for one in self.run.shop.capability.components if one.name in touched]
+        if not components:
+            raise ActorError(Code.BUG, "no component was found that the task's commits touch")
         gone = [one.name for one in components if not (self.source / one.path).is_dir()]
         if gone:
             self.run.shop.journal.event("components-gone", components=gone)
@@ -78,12 +88,16 @@ class _Images:
 
     def _publish(self, component: Component) -> str | Exception:
         shop, desk = self.run.shop, self.run.folder / f"image-{component.name}"
+        ref = ""
         try:
             desk.mkdir()
             order = self._order(component)
+            ref = order.ref
             with shop.journal.step("publish-image", component=component.name, image=order.ref):
                 done = self.publisher.publish(order, desk, shop.stop)
-        except (ActorError, OSError) as error:
+        except ActorError as error:
+            return error if error.where == ref else _about(ref or component.name, error)
+        except Exception as error:  # noqa: BLE001 - as above, and the other images go on
             return error
         shop.journal.event("image-published", image=done.ref, digest=done.digest, was_there=done.was_there)
         return done.ref
@@ -108,3 +122,8 @@ class _Images:
             ref=capability.image_ref(self.publisher.registry.address, component.name, version), created=last.made,
             labels={f"org.opencontainers.image.{name}": text for name, text in labels.items()},
         )  # fmt: skip
+
+
+def _about(ref: str, error: ActorError) -> ActorError:
+    """The same error, saying first which image it is about."""
+    return ActorError(error.code, f"{error.where}: {error.message}".removeprefix(": "), hint=error.hint, where=ref)

@@ -14,9 +14,10 @@ from foundry_implementation_actor.domain.run import Cause, Refused, SessionEnd
 from foundry_implementation_actor.runs.judge import Judged, judge, judge_pen
 from foundry_implementation_actor.runs.start import Run, check_dockerfiles
 from foundry_implementation_actor.runs.verify import Red, verify
-from foundry_implementation_actor.runs.workshop import Asked, SessionStoppedError, run_session
+from foundry_implementation_actor.runs.workshop import Asked, SessionStoppedError, Workshop, run_session
 from foundry_implementation_actor.session.budget import remaining, used_up
 from foundry_implementation_actor.session.prompt import Mending, implement_prompt
+from foundry_implementation_actor.system.git import Git
 from foundry_implementation_actor.workspace.capture import packed_tree, staged_tree
 from foundry_implementation_actor.workspace.checkout import Checkout, renew, run_folder
 from foundry_implementation_actor.workspace.trusted import Prepared
@@ -82,7 +83,7 @@ def until_green(work: Work) -> tuple[Proved, Past] | Refused:
     shop, past = work.run.shop, Past()
     while True:
         past = replace(past, end=_session(work, past).after(past.end))
-        outcome = _proved(work)
+        outcome = _proved(work, past)
         if not isinstance(outcome, Refused):
             return outcome, past
         if not isinstance(outcome, Red) or past.tried(outcome.component) >= outcome.component.remediate:
@@ -91,13 +92,18 @@ def until_green(work: Work) -> tuple[Proved, Past] | Refused:
         if gone:
             why = f"no further session was started, because nothing is left of the run's budget of {gone}"
             return _told(replace(outcome, because=f"{outcome.because}; {why}"), past)
-        past, component = past.with_red(outcome), outcome.component
-        shop.journal.event("remediate", component=component.name, attempt=past.tried(component), of=component.remediate)
+        past = past.with_red(outcome)
+        _tell(shop, outcome, past)
 
 
 def fresh_folder(run: Run) -> AbstractContextManager[Path]:
     """A directory for this run that did not exist before; removed at the end."""
     return run_folder(run.shop.state, run.shop.capability.clone_prefix(run.task.task_id), run.shop.journal)
+
+
+def _tell(shop: Workshop, red: Red, past: Past) -> None:
+    component, attempt = red.component, past.tried(red.component)
+    shop.journal.event("remediate", component=component.name, ended=red.ended, attempt=attempt, of=component.remediate)
 
 
 def _told(refused: Refused, past: Past) -> Refused:
@@ -127,7 +133,7 @@ def _session(work: Work, past: Past) -> SessionEnd:
             raise SessionStoppedError(stopped.code, said, stopped.end, hint=stopped.hint) from stopped
 
 
-def _proved(work: Work) -> Proved | Refused:
+def _proved(work: Work, past: Past) -> Proved | Refused:
     """Judge what a session left, and run `verify` on it. Each time anew, and all of it."""
     shop = work.run.shop
     # Whatever lay on disk while a session ran may be its own work: from here on, another directory.
@@ -141,8 +147,21 @@ def _proved(work: Work) -> Proved | Refused:
         shop.journal.event("components-touched", components=touched)
         git, tree = judged.trusted.git, staged_tree(judged.trusted)
         pack = packed_tree(judged.trusted, tree)
-        verified = check_dockerfiles(shop, git, tree, touched) or verify(run, git, tree, touched)
+        verified = (
+            _taken_away(run, git, tree, past)
+            or check_dockerfiles(shop, git, tree, touched)
+            or verify(run, git, tree, touched)
+        )
         return verified if isinstance(verified, Refused) else Proved(tree, pack, verified)
+
+
+def _taken_away(run: Run, git: Git, tree: str, past: Past) -> Refused | None:
+    """A component that was red in this run has to become green, and not to be gone."""
+    components = [one for one in run.shop.capability.components if past.tried(one)]
+    gone = [one.name for one in components if not git.attempt("cat-file", "-e", f"{tree}:{one.path.rstrip('/')}").ok]
+    if not gone:
+        return None
+    return Refused(f"the verify of {', '.join(gone)} was red, and a further session took the component away")
 
 
 def _judged(run: Run, prepared: Prepared) -> Judged | Refused:

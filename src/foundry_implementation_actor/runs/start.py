@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from foundry_implementation_actor.delivery.commit import is_own, trailer
 from foundry_implementation_actor.delivery.push import branches_in_the_way, check_push, remote_commit
@@ -107,14 +107,28 @@ def check_images(shop: Workshop, mirror: Mirror, base: str) -> Refused | None:
     """See, before a session is paid for, that every component's image could be published."""
     if shop.publisher is None:
         return None
-    shop.publisher.check()
-    components = shop.capability.components
-    wanted = untagged(mirror.git, base, shop.capability, components)
-    if wanted:
-        commands = "; ".join(command.replace("<commit>", base[:12]) for command in wanted)
-        return Refused(f"no version tag is reachable from {base[:12]}; run and push: {commands}")
-    missing = _missing_dockerfiles(mirror.git, base, components)
-    return Refused(f"these Dockerfiles are not in the repository at {base[:12]}: {missing}") if missing else None
+    with shop.journal.step("check-images"):
+        shop.publisher.check()
+        return _untagged(shop, mirror, base) or _without_dockerfile(shop, mirror, base)
+
+
+def _untagged(shop: Workshop, mirror: Mirror, base: str) -> Refused | None:
+    commands = untagged(mirror.git, base, shop.capability, shop.capability.components)
+    if not commands:
+        return None
+    tags = " ".join(command.split()[2] for command in commands)
+    told = "; ".join([*(command.replace("<commit>", base[:12]) for command in commands), f"git push origin {tags}"])
+    return Refused(f"no version tag is reachable from {base[:12]}; run: {told}")
+
+
+def _without_dockerfile(shop: Workshop, mirror: Mirror, base: str) -> Refused | None:
+    missing = _missing_dockerfiles(mirror.git, base, shop.capability.components)
+    if not missing:
+        return None
+    return Refused(
+        f"these Dockerfiles are not in the repository at {base[:12]}: {missing}; commit one, or correct `dockerfile` "
+        "in the sidecar (while images are on, a task cannot bring the first Dockerfile of a component that is there)"
+    )
 
 
 def check_dockerfiles(shop: Workshop, git: Git, commit: str, touched: Sequence[str]) -> Refused | None:
@@ -190,8 +204,14 @@ def _missing_dockerfiles(git: Git, commit: str, components: Sequence[Component])
     """The components that a commit has without a Dockerfile; one that it has not at all needs none."""
     found = []
     for component in components:
-        dockerfile = f"{component.dockerfile.rstrip('/')}/Dockerfile"
+        dockerfile = PurePosixPath(component.dockerfile, "Dockerfile")
         there = git.attempt("cat-file", "-e", f"{commit}:{component.path.rstrip('/')}").ok
-        if there and not git.attempt("cat-file", "-e", f"{commit}:{dockerfile}").ok:
+        if there and not _is_text(git, f"{commit}:{dockerfile}"):
             found.append(f"{component.name}: {dockerfile}")
     return ", ".join(found)
+
+
+def _is_text(git: Git, name: str) -> bool:
+    """Whether there is a file with something in it, a link to one inside the commit among them."""
+    words = git.text("cat-file", "--batch-check", "--follow-symlinks", stdin=f"{name}\n".encode()).split()
+    return words[1:2] == ["blob"] and words[2:] != ["0"]

@@ -149,7 +149,7 @@ def run_session(shop: Workshop, task: Task, checkout: Checkout, asked: Asked, pe
     budget = asked.budget
     journal = shop.journal if pen is None else shop.journal.hiding(pen.token)
     places = _places(shop, task.door if pen is None else None, checkout)
-    with pen or contextlib.nullcontext(), shop.enclosure().around(places, journal, pen) as held:
+    with pen or contextlib.nullcontext(), shop.enclosure().around(places, journal, pen, budget) as held:
         order = SessionOrder(
             door=task.door, task_id=task.task_id, system=asked.system, prompt=asked.prompt, tree=checkout.tree,
             home=checkout.home, temporary=checkout.temporary, turns=budget.turns, path=shop.path,
@@ -157,7 +157,10 @@ def run_session(shop: Workshop, task: Task, checkout: Checkout, asked: Asked, pe
             remediation=bool(task.remediation_context), cost_usd=budget.cost_usd, gate=held.write_gate_file(),
             attempt=asked.attempt,
         )  # fmt: skip
-        end = drive(shop.engine, order, budget, held.journal, shop.stop, start=held.started, places=held.watched)
+        end = drive(
+            shop.engine, order, budget, held.journal, shop.stop,
+            start=held.started, places=held.watched, meter=held.meter,
+        )  # fmt: skip
     if not end.finished:
         code = Code.INTERRUPTED if end.cause is Cause.STOPPED else Code.STOPPED
         # What ran out is the run's whole budget, of which this session may have had what others left.

@@ -1,4 +1,7 @@
-"""The folder that a self-check works in: gone afterwards, and when the check was killed, at the next one."""
+"""The folder that a self-check, or a judge without namespaces, works in: gone afterwards, or when killed, at the next.
+
+As root it may be given to the plain user meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from foundry_implementation_actor.sandbox.places import plain_user
 from foundry_implementation_actor.system.files import remove_tree
 
 PREFIX = "sandbox-check-"
@@ -55,11 +59,12 @@ def _locked(above: Path) -> tuple[Path, int]:
 
 def _sweep(above: Path) -> None:
     """Remove what checks of this user left that were killed: their locks died with them."""
+    owners = {os.getuid(), plain_user()[0]} if os.getuid() == 0 else {os.getuid()}
     for place in above.glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             folder = _opened(place)
             try:
-                if os.fstat(folder).st_uid == os.getuid():
+                if os.fstat(folder).st_uid in owners:
                     fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     remove_tree(place)
             finally:

@@ -19,7 +19,6 @@ from foundry_implementation_actor.system.journal import Journal
 _REASONS = {
     errno.EADDRINUSE: ("is already in use", "stop what listens there, or choose another with --port or PORT"),
     errno.EACCES: ("may not be used by this user", "choose one above 1023 with --port or PORT"),
-    errno.EADDRNOTAVAIL: ("is on no address of this host", "correct HOST; 0.0.0.0 is every address"),
 }
 
 
@@ -31,11 +30,21 @@ def listen(host: str, port: int) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
+        host.encode("idna")  # asked first: at what is no name at all, the call below leaves its socket open
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except UnicodeError as error:  # a text that cannot be a host's name
+        raise _no_address(host) from error
     except OSError as error:
-        wrong = (error.strerror or str(error), "correct HOST and PORT")
-        reason, hint = _REASONS.get(error.errno or 0, wrong)
+        number = error.errno or 0
+        # The resolver's codes are below 0.
+        if number < 0 or number == errno.EADDRNOTAVAIL:
+            raise _no_address(host) from error
+        reason, hint = _REASONS.get(number, (error.strerror or str(error), "correct HOST and PORT"))
         raise ServeError(f"port {port} {reason} (HOST={host})", hint=hint) from error
+
+
+def _no_address(host: str) -> ServeError:
+    return ServeError(f"HOST {host!r} is no address of this host", hint="correct HOST; 0.0.0.0 is every address")
 
 
 def host(

@@ -78,7 +78,9 @@ def _started(config: CapabilityConfig, settings: Settings) -> dict[str, Any]:
         "git_base_url": settings.git_base_url,
         "session_engine": settings.session_engine,
         "model_credential": settings.model_credential or None,
-        "images": settings.images,
+        "image_builder": settings.builder,
+        "image_registry": settings.image_registry or None,
+        "build_network": settings.build_network,
         **settings.limits(),
         "versions": {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()},
     }

@@ -1,12 +1,18 @@
-"""What a session has cost so far, counted by the actor from what the stream says of each message."""
+"""What a session has cost so far, counted by the actor from what the stream says of each message.
+
+What the session's program asks of the model passes the actor's door too, and is counted there once more: of both
+counts the larger holds. The stream knows no requests but the program's own, the door no engine without one.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from foundry_implementation_actor.domain.price import Price, Prices, Usage
+from foundry_implementation_actor.domain.price import Cost, Price, Prices, Usage
+from foundry_implementation_actor.domain.run import SessionEnd
+from foundry_implementation_actor.egress.meter import Charge
 from foundry_implementation_actor.engines.port import Result, Spent
 
 # The stream states a message's output before it is written and never again. English and code have about four
@@ -14,13 +20,6 @@ from foundry_implementation_actor.engines.port import Result, Spent
 _BYTES_A_TOKEN = 4
 # A message is stated once for each of its blocks, one after the other; older ones are settled.
 _OPEN_MESSAGES = 1_000
-
-
-class Cost(NamedTuple):
-    """US dollars, and whether they rest on a guess."""
-
-    usd: float
-    estimated: bool
 
 
 class _Message(NamedTuple):
@@ -78,3 +77,14 @@ class Ledger:
         self.likely += sign * message.price.cost(message.likely)
         self.input_tokens += sign * message.usage.all_input
         self.output_tokens += sign * message.likely.output
+
+
+def at_least(end: SessionEnd, charge: Charge) -> SessionEnd:
+    """A session's end, whose cost and tokens are not less than what its door counted."""
+    end = replace(
+        end,
+        input_tokens=max(end.input_tokens, charge.input_tokens),
+        output_tokens=max(end.output_tokens, charge.output_tokens),
+    )
+    cost = charge.cost
+    return replace(end, cost_usd=cost.usd, cost_estimated=cost.estimated) if cost.usd > end.cost_usd else end

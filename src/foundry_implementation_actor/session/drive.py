@@ -12,6 +12,7 @@ from pathlib import Path
 
 from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.domain.run import Budget, Cause, SessionEnd
+from foundry_implementation_actor.egress.meter import Meter
 from foundry_implementation_actor.engines.port import (
     GATE,
     Engine,
@@ -21,6 +22,7 @@ from foundry_implementation_actor.engines.port import (
     SessionOrder,
     StreamEvent,
 )
+from foundry_implementation_actor.session.cost import at_least
 from foundry_implementation_actor.session.lookout import GLANCE_S, Lookout
 from foundry_implementation_actor.session.tally import Tally
 from foundry_implementation_actor.session.transcript import Line, Lines, record
@@ -43,6 +45,7 @@ def drive(
     *,
     start: Start = Child,
     places: Sequence[Path] = (),
+    meter: Meter | None = None,
     grace_s: float = GRACE_S,
 ) -> SessionEnd:
     """Run a session until it ends or a limit ends it; when this returns, none of its processes lives.
@@ -50,7 +53,8 @@ def drive(
     Every limit of the budget is held here, whatever the engine does about its own limits. A session that
     gave its closing word and does not exit is finished after `grace_s` seconds. When it gave several,
     the last one counts. The output is stdout and stderr together. What it takes on disk is measured in `places`,
-    the directories that it can write to, none inside another; in all of its own when nothing is said.
+    the directories that it can write to, none inside another; in all of its own when nothing is said. `meter` counts
+    at the door by which it reaches the model; None when it reaches none by the actor.
 
     Raises:
         ActorError: UNFIT when the engine's program is not on the order's PATH, or cannot be given the order,
@@ -62,7 +66,9 @@ def drive(
         with _handed_over(engine.secret(order)) as secret_fd:
             child = around.enter_context(start(engine.command(order, secret_fd), stop))
         around.enter_context(lookout.over(child.top))
-        end = _Watch(engine, budget, journal, grace_s, lookout, gated=order.gate is not None).until_end(child)
+        meter = meter or Meter()
+        end = _Watch(engine, budget, journal, grace_s, lookout, meter, gated=order.gate is not None).until_end(child)
+        end = at_least(end, meter.close())
     end = replace(end, seconds=time.monotonic() - started)
     if child.left:
         journal.event("session-escaped", level="error", processes=child.left)
@@ -99,6 +105,7 @@ class _Watch:
     journal: Journal
     grace_s: float
     lookout: Lookout
+    meter: Meter
     gated: bool = False
     _tally: Tally = field(init=False)
     _lines: Lines = field(default_factory=Lines)
@@ -108,7 +115,7 @@ class _Watch:
     _size: int = 0
 
     def __post_init__(self) -> None:
-        self._tally = Tally(self.journal.redact, self.budget.prices)
+        self._tally = Tally(self.journal.redact, self.budget.prices, self.meter)
 
     def until_end(self, child: Child) -> SessionEnd:
         while True:
@@ -145,12 +152,15 @@ class _Watch:
                 if self._tally.turns > self.budget.turns:
                     return self._cut_off(Cause.TURNS, f"began turn {self._tally.turns}")
                 if self._is_too_dear():
-                    return self._cut_off(Cause.MONEY, f"cost about {self._tally.cost_usd:.2f} US dollars")
+                    return self._cut_off(Cause.MONEY, self._cost())
         return None
 
     def _is_too_dear(self) -> bool:
         most = self.budget.cost_usd
-        return bool(most) and self._tally.cost_usd > most
+        return self.meter.exhausted or (bool(most) and self._tally.cost_usd > most)
+
+    def _cost(self) -> str:
+        return f"cost about {self._tally.cost_usd:.2f} US dollars"
 
     def _events(self, line: Line) -> tuple[StreamEvent, ...]:
         if line.dropped:
@@ -168,6 +178,8 @@ class _Watch:
         budget, now = self.budget, time.monotonic()
         if self._size > budget.output_bytes:
             return self._cut_off(Cause.OUTPUT, f"wrote more than {budget.output_bytes:,} bytes")
+        if self._is_too_dear():
+            return self._cut_off(Cause.MONEY, self._cost())
         if self.lookout.found is not None:
             return self._cut_off(*self.lookout.found)
         if now >= self._started + budget.clock_s:

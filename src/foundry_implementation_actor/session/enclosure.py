@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from foundry_implementation_actor.domain.command import Command
+from foundry_implementation_actor.domain.run import Budget
 from foundry_implementation_actor.egress.allowed import Allowed
 from foundry_implementation_actor.egress.loopback import OWN
+from foundry_implementation_actor.egress.meter import Meter
 from foundry_implementation_actor.egress.model import Model, ModelDoor
 from foundry_implementation_actor.egress.proxy import EgressProxy
 from foundry_implementation_actor.egress.route import Upstream
@@ -54,13 +56,16 @@ class Enclosure:
     hidden: tuple[Path, ...]
 
     @contextlib.contextmanager
-    def around(self, places: Places, journal: Journal, pen: Pen | None = None) -> Iterator[Held]:
+    def around(
+        self, places: Places, journal: Journal, pen: Pen | None = None, budget: Budget | None = None
+    ) -> Iterator[Held]:
         """Hold one session in these places; what the sandbox cannot hold is recorded as `sandbox`.
 
         Args:
             places: where it works.
             journal: told of what is refused.
             pen: the gate that it reaches besides, when that is its only pen.
+            budget: what it may spend on the model; None for no limit.
 
         Raises:
             ActorError: UNFIT when this host has no socket left for the way out.
@@ -69,7 +74,8 @@ class Enclosure:
         view = View(
             places.writable, places.home, places.temporary, hidden=self.hidden, shown=(places.tree, places.borrowed)
         )
-        model = ModelDoor(self.model) if self.model else None
+        meter = Meter(budget.prices, budget.cost_usd) if budget else Meter()
+        model = ModelDoor(self.model, meter=meter) if self.model else None
         journal = journal.hiding(model.token) if model else journal
         # With everything open, the proxy only leads to the model.
         hosts, make_doors = (Allowed(), host_doors) if self.hosts.is_open else (self.hosts, self.sandbox.doors)
@@ -81,7 +87,7 @@ class Enclosure:
                 view = replace(view, network=Network.OPEN)
             else:
                 view = replace(view, network=Network.PROXIED, doors=doors)
-            yield Held(self.sandbox, view, doors, proxy, model, pen, journal, self._watched(places, pen))
+            yield Held(self.sandbox, view, doors, proxy, model, meter, pen, journal, self._watched(places, pen))
 
     def _watched(self, places: Places, pen: Pen | None) -> tuple[Path, ...]:
         """Where a session can take room on disk: all of its tree when nothing holds it, or its gate writes there."""
@@ -95,8 +101,8 @@ class Enclosure:
 class Held:
     """One session's enclosure, good for one program.
 
-    `doors` are where the proxy and the pen are answered; `journal` is the one to record it in; `watched` are the
-    directories in which what it takes on disk is found, none inside another.
+    `doors` are where the proxy and the pen are answered; `meter` counts what it asks of the model; `journal` is the
+    one to record it in; `watched` are the directories in which what it takes on disk is found, none inside another.
     """
 
     sandbox: Sandbox
@@ -104,6 +110,7 @@ class Held:
     doors: Doors
     proxy: EgressProxy
     model: ModelDoor | None
+    meter: Meter
     pen: Pen | None
     journal: Journal
     watched: tuple[Path, ...]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from foundry_implementation_actor.domain.price import Prices
 from foundry_implementation_actor.domain.run import Cause, SessionEnd
+from foundry_implementation_actor.egress.meter import Meter
 from foundry_implementation_actor.engines.port import Fault, Init, Result, Said, Spent, StreamEvent, ToolCall
 from foundry_implementation_actor.session.cost import Ledger
 
@@ -26,12 +27,14 @@ class Tally:
     """Counts the turns and the money of one session and keeps its last result.
 
     Only the main session's turns count, as only they count against the engine's own limit; a turn
-    that the engine reports in several pieces counts once. Sub-agents cost money all the same. `redact`
-    hides secrets in what is told of its stderr, before that is cut.
+    that the engine reports in several pieces counts once. Sub-agents cost money all the same. `meter` counts
+    what it asks of the model, whether its stream says so or not. `redact` hides secrets in what is told of its
+    stderr, before that is cut.
     """
 
     redact: Callable[[str], str] = str
     prices: Prices = field(default_factory=Prices)
+    meter: Meter = field(default_factory=Meter)
     result: Result | None = None
     _turns: set[str] = field(default_factory=set)
     _last_text: str = ""
@@ -50,7 +53,7 @@ class Tally:
     @property
     def cost_usd(self) -> float:
         """What it has likely cost so far, in US dollars."""
-        return self._ledger.likely
+        return max(self._ledger.likely, self.meter.likely_usd)
 
     @property
     def idle(self) -> bool:
@@ -88,6 +91,8 @@ class Tally:
                 Cause.CRASHED, self._how(f"ended with {_exit(code)} and without a result"), self._last_text
             )
         cause = _CAUSES[self.result.fault]
+        if cause is Cause.PROVIDER and self.meter.exhausted:  # it was this actor that refused
+            cause = Cause.MONEY
         if cause is not Cause.FINISHED:
             return self._end(cause, self.result.text or self._how(f"ended with {_exit(code)}"), self.result.text)
         if code:

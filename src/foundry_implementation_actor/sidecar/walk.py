@@ -11,6 +11,7 @@ from foundry_implementation_actor.domain.document import (
     Document,
     Fault,
     KeyPath,
+    Other,
     Wrong,
     is_list,
     kind,
@@ -99,7 +100,12 @@ class Walk:
         """See that a value says how many remediations there may be."""
         value = self.document.get(at)
         if remediate(value) is None:
-            self._not_a(at, f"a whole number from 0 to {MOST_REMEDIATIONS}", value)
+            wanted = f"a whole number from 0 to {MOST_REMEDIATIONS}"
+            number = _number(value)
+            if number:
+                self.wrong(at, Wrong(f"must be {wanted}, not {number}", _form(at)))
+            else:
+                self._not_a(at, wanted, value)
 
     def mapping(self, at: KeyPath, known: tuple[str, ...]) -> bool:
         """Whether there is a mapping; its keys that are not among the known ones are warned of."""
@@ -131,6 +137,13 @@ class Walk:
     def _not_a(self, at: KeyPath, wanted: str, value: object) -> None:
         what = "is missing" if value is MISSING else f"must be {wanted}, not {kind(value)}"
         self.wrong(at, Wrong(what, _form(at)))
+
+
+def _number(value: object) -> str:
+    """A number as it was written; empty for anything else."""
+    if isinstance(value, Other):
+        return quoted(value.text)[1:-1] if value.kind == "a number" else ""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
 def _form(at: KeyPath) -> str:

@@ -25,14 +25,22 @@ class LinkInTheWayError(OSError):
     """A path below a root runs through a symbolic link (or through a file) and was not followed."""
 
 
+def is_below(relative: str) -> bool:
+    """Whether a path, as it is written, names something below the folder that it starts from."""
+    parts = PurePosixPath(relative).parts
+    return bool(parts) and ".." not in parts and not relative.startswith("/") and "\0" not in relative
+
+
 @contextlib.contextmanager
 def parent_below(root: Path, relative: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
     """The directory that holds `root/relative`, opened name by name through no link, and the last name.
 
     Raises:
-        LinkInTheWayError: a directory on the way is a link or a file.
+        LinkInTheWayError: a directory on the way is a link or a file, or the path is none below a root.
         OSError: a directory on the way cannot be opened (or made, with `create`).
     """
+    if not is_below(relative):
+        raise LinkInTheWayError(errno.EINVAL, "is no path below a folder", relative)
     *folders, name = PurePosixPath(relative).parts
     descriptor = os.open(root, _DIRECTORY)
     try:
@@ -137,6 +145,12 @@ def exhausted(error: OSError) -> ActorError | None:
     if hint is None:
         return None
     return ActorError(Code.UNFIT, f"the host has nothing left: {error.strerror}", hint=hint)
+
+
+def ran_out(error: BaseException) -> bool:
+    """Whether an error, or the one that it comes from, says that the host has no room left of some kind."""
+    causes = (error, error.__cause__)
+    return any(isinstance(one, MemoryError) or (isinstance(one, OSError) and exhausted(one)) for one in causes)
 
 
 @contextlib.contextmanager

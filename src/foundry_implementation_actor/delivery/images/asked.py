@@ -11,7 +11,8 @@ from foundry_implementation_actor.egress.route import Upstream
 class Asked(NamedTuple):
     """A tag, where it is, and who asks by which way.
 
-    `certificates` are a file, a folder, or the library's own; `upstream` are the site's proxies.
+    `certificates` are a file, a folder, or the library's own; `upstream` are the site's proxies. `patience_s` is how
+    many seconds any answer may take, but the one to a file that is sent.
     """
 
     host: str
@@ -21,3 +22,4 @@ class Asked(NamedTuple):
     certificates: str | bool
     login: Login | None
     upstream: Upstream
+    patience_s: float

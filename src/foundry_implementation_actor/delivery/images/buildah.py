@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from foundry_implementation_actor.delivery.images.call import OUTPUT_LIMIT, call, why
+from foundry_implementation_actor.delivery.images.call import OUTPUT_LIMIT, call, not_built, why
 from foundry_implementation_actor.delivery.images.enclosed import (
     COMMIT,
     DESK,
@@ -30,6 +31,7 @@ from foundry_implementation_actor.delivery.images.layout import read_layout
 from foundry_implementation_actor.delivery.images.login import logins
 from foundry_implementation_actor.delivery.images.port import ImageOrder
 from foundry_implementation_actor.delivery.images.registry import Registry
+from foundry_implementation_actor.delivery.images.shut import check_shut
 from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.sandbox.memory import in_memory
@@ -44,7 +46,9 @@ _CLEAN_UP_S = 60.0
 _BUILT = "localhost/built"
 _PACKED = "packed"
 _ELSE = "or set BUILDKIT_HOST, or run with IMAGE_BUILDER=none"
-_PLAIN = '[[registry]]\nlocation = "{host}"\ninsecure = true\n'
+_REGISTRIES = Path("/etc/containers/registries.conf")
+_SEARCHED = "unqualified-search-registries"
+_PLAIN = '\n[[registry]]\nlocation = "{host}"\ninsecure = true\n'
 
 
 @dataclass(frozen=True)
@@ -87,10 +91,12 @@ class Buildah:
     @contextlib.contextmanager
     def building(self, order: ImageOrder, desk: Path, stop: Stop | None = None) -> Iterator[BuiltHere]:
         """See `port.Builder.building`."""
+        if not self.network:
+            check_shut(order)
         open_desk(desk)
         built = BuiltHere(self, order, desk, stop)
         try:
-            built.call("the image could not be built", *self._build(order))
+            built.build(*self._build(order))
             built.pack()
             yield built
         finally:
@@ -109,8 +115,13 @@ class Buildah:
     def _settings(self) -> Iterator[tuple[str, bytes]]:
         """What buildah reads from files, by the variable that names each: in memory, where a Dockerfile has no hand."""
         yield "REGISTRY_AUTH_FILE", logins(self.registry.docker_config, self.registry.host, self.environment)
-        if not self.registry.tls:
-            yield "CONTAINERS_REGISTRIES_CONF", _PLAIN.format(host=self.registry.host).encode()
+        yield "CONTAINERS_REGISTRIES_CONF", self._registries().encode()
+
+    def _registries(self) -> str:
+        """This host's settings of registries, in which a short name is one of Docker's hub as it is to BuildKit."""
+        given = _REGISTRIES.read_text() if _REGISTRIES.is_file() else ""
+        searched = "" if re.search(rf"^\s*{_SEARCHED}\b", given, re.MULTILINE) else f'{_SEARCHED} = ["docker.io"]\n'
+        return f"{searched}{given}{'' if self.registry.tls else _PLAIN.format(host=self.registry.host)}"
 
     def _enclosed(self, argv: Sequence[str], commit: Path, desk: Path, more: Mapping[str, str]) -> Command:
         environment = {**self._environment, **more}
@@ -125,6 +136,7 @@ class Buildah:
         yield "bud"
         yield from ("--isolation", "oci", "--runtime", self._runtime() or _RUNTIMES[0])
         yield from ("--network", "host" if self.network else "none", "--http-proxy=false")
+        yield from ("--retry", "1", "--retry-delay", "1s")
         yield from ("--format", "oci", "--layers=false", "--identity-label=false", "--timestamp", str(order.created))
         yield from ("--build-arg", f"SOURCE_DATE_EPOCH={order.created}")
         for name, text in order.labels.items():
@@ -158,6 +170,11 @@ class BuiltHere:
     desk: Path
     stop: Stop | None
     digest: str = ""
+
+    def build(self, *words: str) -> None:
+        """Carry out the Dockerfile."""
+        with not_built(self.builder.network):
+            self.call("the image could not be built", *words)
 
     def pack(self) -> None:
         """Find what the image is named by once it is packed as it will be sent."""

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from foundry_implementation_actor.delivery.images.call import OUTPUT_LIMIT, call, why
+from foundry_implementation_actor.delivery.images.call import OUTPUT_LIMIT, call, not_built, why
 from foundry_implementation_actor.delivery.images.port import ImageOrder
+from foundry_implementation_actor.delivery.images.shut import check_shut
 from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.system.process import Stop, run_contained
@@ -53,8 +54,11 @@ class Buildctl:
     @contextlib.contextmanager
     def building(self, order: ImageOrder, desk: Path, stop: Stop | None = None) -> Iterator[BuiltThere]:
         """See `port.Builder.building`."""
+        if not self.network:
+            check_shut(order)
         built = BuiltThere(self, order, desk, stop)
-        built.digest = built.run(push=False)
+        with not_built(self.network):
+            built.digest = built.run(push=False)
         yield built
 
     def command(self, order: ImageOrder, told: Path, *, push: bool) -> Command:

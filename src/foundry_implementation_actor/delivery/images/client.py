@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
-import json
+import re
 from collections.abc import Callable, Iterator
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlencode, urljoin, urlsplit
 
-from requests import Response
-from requests.exceptions import HTTPError, RequestException, SSLError
+from requests.exceptions import RequestException, SSLError
 
 from foundry_implementation_actor.delivery.images.asked import Asked
-from foundry_implementation_actor.delivery.images.door import InsecureError, RegistryDoor
+from foundry_implementation_actor.delivery.images.door import Answer, InsecureError, RefusalError, RegistryDoor
 from foundry_implementation_actor.delivery.images.layout import Blob, Packed
 from foundry_implementation_actor.domain.error import ActorError, Code
 
 _TRIES = 2
 _NOT_FOUND = 404
 _NO_ENTRY = frozenset({401, 403})
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_NAMED = "Docker-Content-Digest"
+_LONGEST_SAID = 300
 _OCI, _DOCKER = "application/vnd.oci.image", "application/vnd.docker.distribution.manifest"
 _KINDS = f"{_OCI}.manifest.v1+json, {_OCI}.index.v1+json, {_DOCKER}.v2+json, {_DOCKER}.list.v2+json"
 
@@ -45,20 +46,18 @@ def send(asked: Asked, packed: Packed, halt: Callable[[], None]) -> None:
     Args:
         asked: where to.
         packed: the image.
-        halt: called all the time while it is sent; raises what is to end it.
+        halt: called all the time while it is sent, by more than one thread; raises what is to end it.
 
     Raises:
         ActorError: UNFIT when the registry does not take it, and whatever `halt` raises.
     """
-    with _speaking(asked) as door:
+    with _speaking(asked, halt) as door:
         for left in reversed(range(_TRIES)):
             try:
                 for blob in packed.blobs:
-                    _upload(door, blob, halt)
-                headers = {"Content-Type": str(json.loads(packed.manifest)["mediaType"])}
-                door.ask("PUT", f"manifests/{asked.tag}", data=packed.manifest.encode(), headers=headers)
-            except HTTPError:
-                raise
+                    halt()
+                    _upload(door, blob)
+                door.ask("PUT", f"manifests/{asked.tag}", {"Content-Type": packed.kind}, packed.manifest.encode())
             except RequestException:
                 if not left:
                     raise
@@ -70,60 +69,60 @@ def _found(door: RegistryDoor, path: str) -> str:
     """The digest of what is there; empty when nothing is."""
     headers = {"Accept": _KINDS}
     try:
-        answer = door.ask("HEAD", path, headers=headers)
+        named = door.ask("HEAD", path, headers).headers.get(_NAMED, "")
         # Registries need not send the header.
-        return answer.headers.get("Docker-Content-Digest") or _hashed(door.ask("GET", path, headers=headers))
-    except HTTPError as error:
-        if error.response.status_code == _NOT_FOUND:
+        return named if _DIGEST.fullmatch(named) else _hashed(door.ask("GET", path, headers))
+    except RefusalError as error:
+        if error.answer.status == _NOT_FOUND:
             return ""
         raise
 
 
-def _hashed(answer: Response) -> str:
-    return f"sha256:{hashlib.sha256(answer.content).hexdigest()}"
+def _hashed(answer: Answer) -> str:
+    with contextlib.suppress(ValueError, TypeError, LookupError):
+        if answer.said()["schemaVersion"]:
+            return f"sha256:{hashlib.sha256(answer.content).hexdigest()}"
+    raise ValueError("what it has there is no image")
 
 
-def _upload(door: RegistryDoor, blob: Blob, halt: Callable[[], None]) -> None:
-    halt()
-    try:
-        door.ask("HEAD", f"blobs/{blob.digest}")
-    except HTTPError as error:
-        if error.response.status_code != _NOT_FOUND:
-            raise
-    else:
+def _upload(door: RegistryDoor, blob: Blob) -> None:
+    if _has(door, blob):
         return
-    there = urlsplit(door.ask("POST", "blobs/uploads/").headers["Location"])
-    query = urlencode([*parse_qsl(there.query), ("digest", blob.digest)])
-    with _Watched(blob.path, halt) as content:
-        headers = {"Content-Type": "application/octet-stream"}
-        door.ask("PUT", urlunsplit(there._replace(query=query)), data=content, headers=headers)
+    begun = door.ask("POST", "blobs/uploads/")
+    if "Location" not in begun.headers:
+        raise ValueError("it does not say where to upload to")
+    there = urlsplit(urljoin(begun.url, begun.headers["Location"]))
+    # The query is the registry's own, and may be signed.
+    query = "&".join(filter(None, (there.query, urlencode({"digest": blob.digest}))))
+    headers = {"Content-Type": "application/octet-stream"}
+    door.ask("PUT", there._replace(query=query).geturl(), headers, blob.path)
 
 
-class _Watched(io.FileIO):
-    """A file that calls something each time that some of it is read."""
-
-    def __init__(self, path: object, halt: Callable[[], None]) -> None:
-        super().__init__(str(path))
-        self._halt = halt
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        self._halt()
-        return super().read(-1 if size is None else size) or b""
+def _has(door: RegistryDoor, blob: Blob) -> bool:
+    """Whether a registry has a blob. Any server can say yes to a question; one that means it names or measures it."""
+    try:
+        headers = door.ask("HEAD", f"blobs/{blob.digest}").headers
+    except RefusalError as error:
+        if error.answer.status == _NOT_FOUND:
+            return False
+        raise
+    named = headers.get(_NAMED)
+    return named == blob.digest if named else headers.get("Content-Length") == str(blob.path.stat().st_size)
 
 
 @contextlib.contextmanager
-def _speaking(asked: Asked) -> Iterator[RegistryDoor]:
+def _speaking(asked: Asked, halt: Callable[[], None] = lambda: None) -> Iterator[RegistryDoor]:
     """A way in, and every way in which that can fail in words."""
     try:
-        with RegistryDoor(asked) as door:
+        with RegistryDoor(asked, halt) as door:
             yield door
-    except HTTPError as error:
-        response = error.response
-        if response.status_code in _NO_ENTRY:
-            said = "refuses the login" if asked.login else "wants a login, and there is none for it"
+    except RefusalError as error:
+        said = _said(error.answer)
+        if error.answer.status in _NO_ENTRY:
+            told = f"refuses the login: {said}" if asked.login else "wants a login, and there is none for it"
             hint = f"run docker login {asked.host}, and name its directory in DOCKER_CONFIG"
-            raise _unfit(asked, said, hint) from error
-        raise _unfit(asked, f"answers {_said(response)}") from error
+            raise _unfit(asked, told, hint) from error
+        raise _unfit(asked, f"answers {said}") from error
     except InsecureError as error:
         raise _unfit(asked, f"{error}, where everybody on the way could read it", "give it TLS") from error
     except SSLError as error:
@@ -137,17 +136,17 @@ def _unfit(asked: Asked, said: str, hint: str = "") -> ActorError:
     return ActorError(Code.UNFIT, f"the registry {said}", hint=hint, where=asked.host)
 
 
-def _said(response: Response) -> str:
+def _said(answer: Answer) -> str:
     """The status of an answer, and the message that the interface has it carry."""
-    status = f"{response.status_code} {response.reason}".strip()
+    status = f"{answer.status} {answer.reason}".strip()
     try:
-        return f"{status}: {response.json()['errors'][0]['message']}"
+        return f"{status}: {answer.said()['errors'][0]['message']}"[:_LONGEST_SAID]
     except (ValueError, LookupError, TypeError):
         return status
 
 
 def _cause(error: BaseException) -> str:
     """The innermost words of an error, which libraries wrap in their own."""
-    while error.args and isinstance(error.args[0], Exception):
-        error = error.args[0]
-    return str(getattr(error, "reason", None) or error)
+    while inner := [one for one in (getattr(error, "reason", None), *error.args) if isinstance(one, Exception)]:
+        error = inner[0]
+    return str(error)

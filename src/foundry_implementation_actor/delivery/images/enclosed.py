@@ -26,7 +26,7 @@ _SETTINGS = (
     "/etc/ld.so.cache", "/etc/nsswitch.conf", "/etc/passwd", "/etc/pki", "/etc/resolv.conf", "/etc/ssl",
 )  # fmt: skip
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-_SCRATCH = ("/run", "/tmp", "/var/tmp")  # noqa: S108 - inside, where they are private
+_SCRATCH = ("/run", "/tmp", "/var/cache", "/var/tmp")  # noqa: S108 - inside, where they are private
 _NUMBERS = "users"
 # As many as a plain user is commonly given, without himself.
 _USERS = 65_535

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from foundry_implementation_actor.domain.error import ActorError, Code
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+_KIND = re.compile(r"[a-z]+/[a-z0-9.+-]+")
 _LONGEST_MANIFEST = 4 * 1024 * 1024
 
 
@@ -22,9 +24,10 @@ class Blob(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """An image: its manifest, and the blobs that this names, in order."""
+    """An image: its manifest, of which kind that is, and the blobs that it names, in order."""
 
     manifest: str
+    kind: str
     blobs: tuple[Blob, ...]
 
 
@@ -38,8 +41,8 @@ def read_layout(folder: Path, digest: str) -> Packed:
         content = _manifest(_file(folder, digest), digest)
         manifest = json.loads(content)
         names = [entry["digest"] for entry in (manifest["config"], *manifest["layers"])]
-        return Packed(content, tuple(Blob(_file(folder, name), name) for name in names))
-    except (OSError, ValueError, TypeError, LookupError) as error:
+        return Packed(content, _kind(manifest), tuple(Blob(_file(folder, name), name) for name in names))
+    except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
         raise ActorError(Code.UNFIT, f"the packed image cannot be read: {error}") from error
 
 
@@ -51,11 +54,17 @@ def _manifest(path: Path, digest: str) -> str:
     return content.decode()
 
 
+def _kind(manifest: Mapping[str, Any]) -> str:
+    if not _KIND.fullmatch(manifest["mediaType"]):
+        raise ValueError(f"{manifest['mediaType']!r} is no kind of manifest")
+    return str(manifest["mediaType"])
+
+
 def _file(folder: Path, digest: str) -> Path:
     found = _DIGEST.fullmatch(digest)
     if not found:
         raise ValueError(f"{digest!r} is no digest")
-    path = folder.resolve() / "blobs" / "sha256" / found[1]
+    path = folder.parent.resolve() / folder.name / "blobs" / "sha256" / found[1]
     if path.resolve() != path or not path.is_file():
         raise ValueError(f"{digest} is not there, or a link stands for it")
     return path

@@ -40,6 +40,10 @@ class ImageOrder:
                 raise ActorError(Code.UNFIT, said, hint="take the link away", where=self.ref)
 
 
+class NotBuiltError(ActorError):
+    """A builder that came to its own end without an image: the same commit will most likely not be built next time."""
+
+
 class Published(NamedTuple):
     """An image that the registry has: its ref, its digest, and whether it was there before."""
 

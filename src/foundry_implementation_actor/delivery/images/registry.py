@@ -22,13 +22,14 @@ class Registry:
 
     `address` is host, optional port and path, without a scheme; `docker_config` is the directory of its login, or
     empty; without `tls` it is spoken to in plain HTTP. `environment` is the whole one of a credential helper, and
-    names the site's certificates.
+    names the site's certificates. No answer may take longer than `patience_s`, but the one to a file that is sent.
     """
 
     address: str
     docker_config: str
     environment: Mapping[str, str]
     tls: bool = True
+    patience_s: float = 20.0
 
     @property
     def host(self) -> str:
@@ -70,7 +71,8 @@ class Registry:
     def _asked(self, ref: str) -> Asked:
         repository, _, tag = ref.removeprefix(f"{self.host}/").rpartition(":")
         found = login(self.docker_config, self.host, self.environment)
-        return Asked(self.host, repository, tag, self.tls, self._certificates(), found, Upstream.read(self.environment))
+        upstream = Upstream.read(self.environment)
+        return Asked(self.host, repository, tag, self.tls, self._certificates(), found, upstream, self.patience_s)
 
     def _certificates(self) -> str | bool:
         """The certificates that the builders' programs trust too: the site's own, else the system's."""
