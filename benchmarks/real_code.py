@@ -120,7 +120,7 @@ class Bench:
             for number, section in enumerate(sections, 1):
                 staged = self.gate.implement(Stage(target, Section(section, number == 1, number)))
                 assert isinstance(staged, Staged), staged
-            last = Ask(target, Assembly(b"", len(content), len(sections), digest(content)))
+            last = Ask(target, Assembly(size=len(content), sections=len(sections), sha256=digest(content)))
         outcome = self.gate.implement(last)
         assert not isinstance(outcome, Staged | Again), outcome
         self.gate.abandon(target)

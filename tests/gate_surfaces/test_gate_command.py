@@ -281,7 +281,7 @@ def test_the_demo_says_what_it_lacks_and_how_to_install_it(tmp_path: Path) -> No
         env={**os.environ, "PYTHONPATH": f"{sources_of}:{site}"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (3, "")
-    assert f"python was left out; it needs pytest ({sys.executable} -m pip install pytest)" in done.stdout
+    assert f"python was left out; it needs pytest ({install('gate')})" in done.stdout
     assert f"tree_sitter_php ({install('gate')})" in done.stdout
     assert done.stdout.endswith("nothing could be shown\n")
 

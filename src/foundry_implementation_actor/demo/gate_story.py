@@ -6,7 +6,6 @@ Everything is real: the gate, the judges, the language's own tools. The bodies l
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,7 +49,7 @@ class Play:
 _PYTHON_APP = {"pyproject.toml": '[project]\nname = "shop"\nversion = "0"\n'}
 _PHP_APP = {"composer.json": "{}\n", "vendor/autoload.php": _AUTOLOAD}
 PLAYS = (
-    Play("python", (), {"pytest": f"{sys.executable} -m pip install pytest"}, _PYTHON_APP, "shop", "TestCart"),
+    Play("python", (), {"pytest": install("gate")}, _PYTHON_APP, "shop", "TestCart"),
     Play("php", ("php", "phpunit"), {"tree_sitter_php": install("gate")}, _PHP_APP, "Shop", "CartTest"),
 )
 CLASS = "Cart"
