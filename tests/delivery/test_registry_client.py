@@ -215,7 +215,7 @@ def test_a_blob_for_which_a_new_token_is_wanted_is_sent_again_whole(registry: St
     assert "GET /token?scope=a%2Cb" in registry.lines
 
 
-@pytest.mark.parametrize("answer", [b"[]", b"{}", b'{"token": null}', b"<html>", b'{"token": "a\\nb"}'])
+@pytest.mark.parametrize("answer", [b"[]", b"{}", b'{"token": null}', b"<html>", b'{"token": "a\\nb"}', b"[" * 100_000])
 def test_an_answer_without_a_token_is_refused(registry: StandIn, answer: bytes) -> None:
     registry.answers["HEAD manifest"] = [Said(401, {"WWW-Authenticate": f'Bearer realm="{registry.address}/token"'})]
     registry.answers["GET else"] = [Said(200, {}, answer)]
@@ -312,6 +312,13 @@ def test_an_answer_without_end_is_ended(registry: StandIn, what: str) -> None:
     started = time.monotonic()
     assert "the registry does not answer as one: " in refused(lambda: plain(registry).digest(ref(registry)))
     assert time.monotonic() - started < PATIENCE_S + 2
+
+
+def test_an_answer_that_is_too_long_is_not_read_to_its_end(registry: StandIn) -> None:
+    registry.answers["HEAD manifest"] = [Said(200)]
+    registry.answers["GET manifest"] = [ENDLESS["a body"]]
+    asker = Registry(registry.host, "", {}, tls=False)
+    assert "its answer is longer than 4,194,304 bytes" in refused(lambda: asker.digest(ref(registry)))
 
 
 @pytest.mark.parametrize("what", ["nothing", "a header that drips"])

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,76 +12,18 @@ import pytest
 
 from foundry_implementation_actor.cli.progress import told
 from foundry_implementation_actor.domain.error import ActorError, Code
+from support.building import HOST, Builder, publishing
 from support.place import BRANCH, Place, shell, write
 from support.registry import LoopbackRegistry
-from support.repos import CAPABILITY_FILES, SIDECAR, Files
+from support.repos import CAPABILITY_FILES, SIDECAR
 
 NEW = "backend/discount.py"
-HOST = "tcp://builder.invalid:1234"
-STAND_IN = Path(__file__).parents[1] / "support" / "stand_in_buildctl.py"
-
-
-@dataclass
-class Build:
-    """One call of buildctl."""
-
-    argv: list[str]
-    env: dict[str, str]
-    cwd: str
-    files: list[str]
-    price: str
-
-    @property
-    def built(self) -> bool:
-        """Whether it was to build, without pushing yet."""
-        return self.argv[0] == "build" and ",push=false," in self.argv[-1]
-
-
-class Builder:
-    """A stand-in for `buildctl` on PATH, and a real registry on loopback that its images go to."""
-
-    def __init__(self, base: Path, host: str) -> None:
-        self.registry = f"{host}/foundry"
-        self.desk = base / "desk"
-        self.bin = base / "bin"
-        self.desk.mkdir(parents=True)
-        self.bin.mkdir()
-        program = self.bin / "buildctl"
-        program.write_text(f"#!{sys.executable} -I\n{STAND_IN.read_text()}")
-        program.chmod(0o755)
-
-    def refuse(self, *components: str, to: str = "build") -> None:
-        """Let the images of these components, and no others, not be built, or not be pushed."""
-        (self.desk / f"refuse-{to}").write_text(" ".join(components))
-
-    def salt(self, text: str) -> None:
-        """Let every image from now on be another than before."""
-        (self.desk / "salt").write_text(text)
-
-    @property
-    def builds(self) -> list[Build]:
-        """Every call that built, by its image."""
-        calls = [Build(**json.loads(call.read_text())) for call in self.desk.glob("call.*.json")]
-        return sorted((call for call in calls if call.built), key=lambda build: build.argv)
 
 
 @pytest.fixture
 def builder(tmp_path: Path) -> Iterator[Builder]:
     with LoopbackRegistry(tmp_path / "registry") as registry:
         yield Builder(tmp_path / "builder", registry.host)
-
-
-def publishing(
-    base: Path,
-    builder: Builder,
-    *,
-    files: Files = CAPABILITY_FILES,
-    sidecar: str = SIDECAR,
-    more: Mapping[str, str] = {},
-) -> Place:
-    settings = {"IMAGES": "on", "IMAGE_REGISTRY": builder.registry, "BUILDKIT_HOST": HOST, "REGISTRY_TLS": "off"}
-    settings |= {"DOCKER_CONFIG": "/docker", "PATH": f"{builder.bin}:{os.environ['PATH']}", **more}
-    return Place(base / "place", files=files, sidecar=sidecar, local=True, settings=settings)
 
 
 @pytest.fixture
