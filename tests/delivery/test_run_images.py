@@ -289,7 +289,7 @@ def test_a_history_that_is_gone_after_the_push_is_told_with_what_was_delivered(p
         mirror.rename(place.state / "gone")
 
     after_push(place, lose_the_mirror)
-    assert "git log failed" in pushed_but(place, place.run(write(NEW)))
+    assert "git rev-list failed" in pushed_but(place, place.run(write(NEW)))
 
 
 def test_a_stop_while_images_are_built_is_told_as_such_and_asking_again_goes_on_there(place: Place) -> None:

@@ -165,3 +165,32 @@ def test_only_the_latest_answers_are_kept() -> None:
     ask("299")
     ask("0")
     assert calls[300:] == ["0"]
+
+
+def test_a_run_that_waits_for_another_of_its_task_takes_no_place_and_comes_next() -> None:
+    runs, ran = InlineRuns(2), list[str]()
+    begun, go = threading.Event(), threading.Event()
+
+    def work(key: str) -> Outcome:
+        ran.append(f"{key} begins")
+        if key == "first":
+            begun.set()
+            go.wait(30)
+        ran.append(f"{key} ends")
+        return {}, None
+
+    def ask(key: str, task: str) -> None:
+        runs.answer(key, partial(work, key), alone=task)
+
+    with ThreadPoolExecutor(3) as pool:
+        jobs = [pool.submit(ask, "first", "T1")]
+        assert begun.wait(30)
+        turnstile, _ = runs._turns._used["T1"]
+        jobs.append(pool.submit(ask, "second", "T1"))
+        waiting_in(turnstile, 1)
+        pool.submit(ask, "other", "T2").result(30)
+        go.set()
+        for job in jobs:
+            job.result(30)
+    assert ran == ["first begins", "other begins", "other ends", "first ends", "second begins", "second ends"]
+    assert not runs._turns._used

@@ -23,9 +23,9 @@ from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.run import Accepted, Door
 from foundry_implementation_actor.domain.task import Task, read_task
 from foundry_implementation_actor.runs.assess import assess
+from foundry_implementation_actor.runs.earlier import still_holds
 from foundry_implementation_actor.runs.implement import implement
 from foundry_implementation_actor.runs.inline import Answer, Holds, InlineRuns
-from foundry_implementation_actor.runs.start import still_there
 from foundry_implementation_actor.runs.workshop import Workshop
 from foundry_implementation_actor.system.files import exhausted
 from foundry_implementation_actor.system.journal import CORRELATION, Sink, new_correlation_id, to_logging
@@ -90,7 +90,10 @@ class ClaudeCodeEngine:
             journal = journal.bound(task_id=_named(payload))
             task = read_task(door, payload)
             shop = replace(self._shop, journal=journal)
-            return self._runs.answer(task.digest(self.config.capability), lambda: _run(shop, task, system, schema))
+            key = task.digest(self.config.capability)
+            # Two attempts at one task would push over each other.
+            alone = task.task_id if task.door is Door.IMPLEMENT else key
+            return self._runs.answer(key, lambda: _run(shop, task, system, schema), alone=alone)
         except (ActorError, OSError) as raised:
             error = raised if isinstance(raised, ActorError) else exhausted(raised)
             if error is None:
@@ -113,11 +116,14 @@ class ClaudeCodeEngine:
 
 def _run(shop: Workshop, task: Task, system: str, schema: Mapping[str, Any] | None) -> tuple[Answer, Holds | None]:
     """One run's answer, and how to see that the same request may be given it again without a new run."""
+    if shop.stop.is_set():
+        # It may have waited in line until now.
+        raise ActorError(Code.INTERRUPTED, "the actor is stopping; no session was started", hint="ask again")
     if task.door is Door.ASSESS:
         return assess(shop, task, system, schema), _always
     reply = implement(shop, task, system)
     if isinstance(reply, Accepted):
-        return reply.wire(), partial(still_there, shop, reply.branch, reply.commit)
+        return reply.wire(), partial(still_holds, shop, reply)
     return reply.wire(), _always if reply.settled else None
 
 

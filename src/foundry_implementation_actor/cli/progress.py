@@ -17,6 +17,14 @@ _SHOWN_OF_CAUSE = 300
 _WHOLE = {"kept"}
 _REMEDIATE = "verify of {component} is red ({ended}); remediation {attempt} of {of}"
 _HELD = ("held by {sandbox}", "not held: a session may change and reach whatever the actor's user may")
+
+
+def _answered(record: Mapping[str, Any]) -> str:
+    where = "the default branch" if record["merged"] else record["branch"]
+    since = "" if record["asked_at"] == record["commit"] else f", and what was added since, at {record['commit'][:12]}"
+    return f"{where} already holds the answer to this request{since}"
+
+
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "session-tool": lambda record: f"{record.get('tool')} {record.get('input')}",
     "session-tool-result": lambda record: f"error: {record.get('text')}" if record.get("is_error") else "",
@@ -30,7 +38,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "remediate": lambda record: _REMEDIATE.format(**record),
     "replaces": lambda record: f"starts anew, to replace {record['branch']} at {record['commit'][:12]}",
     "continues": lambda record: f"continues from {record['branch']} at {record['commit'][:12]}",
-    "already-delivered": lambda record: f"{record['branch']} already holds the answer to this request",
+    "already-delivered": _answered,
     "branch-pushed": lambda record: f"pushed {record['branch']} at {record['commit'][:12]}",
     "kept": lambda record: f"the change is kept as {record['path']}",
     "images-off": lambda record: "images are off: none is built or published for " + ", ".join(record["components"]),

@@ -13,6 +13,7 @@ from foundry_implementation_actor.domain.task import Task
 from foundry_implementation_actor.system.git import Git
 
 TASK_TRAILER = "Task"
+REQUEST_TRAILER = "Request"
 
 _TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 _SCISSORS = re.compile(r"^(?=\S -+ ?>8)", re.MULTILINE)
@@ -75,11 +76,27 @@ def last_change(git: Git, commit: str, path: str) -> Change:
     return Change(name, int(made))
 
 
-def before_task(git: Git, commit: str, task_id: str) -> str:
-    """The commit that a task's own commits, of which this is the last, go on from."""
-    while trailer(git, commit, TASK_TRAILER) == task_id:
+def before_task(git: Git, commit: str, task_id: str, default: str) -> str:
+    """The commit that a task's own commits, of which this is the last, go on from.
+
+    What the default branch has at `default` was merged, and an attempt that goes on from there is another; unless
+    this commit is there too.
+    """
+    beyond = set(git.text("rev-list", f"{default}..{commit}").split()) or None
+    while (beyond is None or commit in beyond) and trailer(git, commit, TASK_TRAILER) == task_id:
         commit = git.text("rev-parse", "--verify", f"{commit}^").strip()
     return commit
+
+
+def with_trailer(git: Git, commits: str, name: str, value: str) -> list[str]:
+    """Those of a range's commits that have a trailer with this value, a word; the newest first."""
+    found = git.text("log", "--format=%H", f"--grep=^{name}: {value}[[:space:]]*$", commits, "--").split()
+    return [commit for commit in found if trailer(git, commit, name) == value]
+
+
+def has(git: Git, commits: str, commit: str) -> bool:
+    """Whether a commit is among those that lead up to another, `commits`."""
+    return git.attempt("merge-base", "--is-ancestor", commit, commits).ok
 
 
 def trailer(git: Git, commit: str, name: str) -> str:

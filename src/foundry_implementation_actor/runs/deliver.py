@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from foundry_implementation_actor.delivery.commit import TASK_TRAILER, make_commit, message
+from foundry_implementation_actor.delivery.commit import REQUEST_TRAILER, TASK_TRAILER, make_commit, message
 from foundry_implementation_actor.delivery.push import Pushed, push
 from foundry_implementation_actor.domain.gated import GateRecord
 from foundry_implementation_actor.domain.run import Refused
 from foundry_implementation_actor.runs.remediate import Past, Proved
-from foundry_implementation_actor.runs.start import REQUEST_TRAILER, Run
+from foundry_implementation_actor.runs.start import Run
 from foundry_implementation_actor.system.git import Git
 from foundry_implementation_actor.workspace.trusted import Trusted
 

@@ -10,6 +10,7 @@ from foundry_implementation_actor.domain.error import ActorError
 from foundry_implementation_actor.domain.run import Cause, Refused, Reply
 from foundry_implementation_actor.domain.task import Task
 from foundry_implementation_actor.runs.deliver import commit_change, push_branch
+from foundry_implementation_actor.runs.earlier import Delivered
 from foundry_implementation_actor.runs.keep import keep
 from foundry_implementation_actor.runs.publish import publish
 from foundry_implementation_actor.runs.remediate import Work, fresh_folder, until_green
@@ -55,12 +56,12 @@ def _implement(shop: Workshop, task: Task, system: str) -> Reply:
     work = plan(shop, task, mirror, refs)
     if isinstance(work, Refused):
         return work
-    refused = check_images(shop, mirror, work.start.base)
+    refused = check_images(shop, task, mirror, work)
     if refused is not None:
         return refused
     with run_folder(shop.state, shop.capability.clone_prefix(task.task_id), shop.journal) as folder:
         run = Run(shop, task, mirror, work, folder)
-        return _deliver_again(run) if work.delivered else _work(run, system)
+        return _work(run, system) if work.delivered is None else _deliver_again(run, work.delivered)
 
 
 def _work(run: Run, system: str) -> Reply:
@@ -124,9 +125,9 @@ def _land(work: Work, folders: contextlib.ExitStack) -> _Landed | Refused:
     return refused or _Landed(run, trusted.git, commit)
 
 
-def _deliver_again(run: Run) -> Reply:
-    """Answer a request whose commit is already on the branch: no second session, only the images."""
-    commit = run.plan.delivered
-    run.shop.journal.event("already-delivered", branch=run.task.branch, commit=commit)
+def _deliver_again(run: Run, delivered: Delivered) -> Reply:
+    """Answer a request whose commit the repository already has: no second session, only the images."""
+    commit, asked_at, merged = delivered
+    run.shop.journal.event("already-delivered", branch=run.task.branch, commit=commit, asked_at=asked_at, merged=merged)
     git = bare_view(run.folder, run.mirror, run.plan.start.refs, commit)
     return publish(run, git, commit)

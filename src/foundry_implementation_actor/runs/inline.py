@@ -1,4 +1,4 @@
-"""Runs inside this process: one at a time for each request, a bounded number at once, in order."""
+"""Runs inside this process: one at a time for each task, a bounded number at once, in order."""
 
 from __future__ import annotations
 
@@ -51,27 +51,55 @@ class Turnstile:
                 self._free += 1
 
 
+class _Turns:
+    """A turnstile of one place for each word, kept as long as somebody is inside or waits there."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._used: dict[str, tuple[Turnstile, int]] = {}
+
+    @contextmanager
+    def alone(self, word: str) -> Iterator[None]:
+        """Wait until nobody else is inside with this word."""
+        turnstile = self._count(word, 1)
+        try:
+            with turnstile.inside():
+                yield
+        finally:
+            self._count(word, -1)
+
+    def _count(self, word: str, more: int) -> Turnstile:
+        with self._lock:
+            turnstile, users = self._used.pop(word, (Turnstile(1), 0))
+            if users + more:
+                self._used[word] = turnstile, users + more
+            return turnstile
+
+
 class InlineRuns:
     """Executes runs in the threads of their callers.
 
     A request that is asked again while it runs joins that run; one whose answer was worth keeping
     gets that answer, as long as it is true. So a caller that gave up and asks again never starts a
-    second session.
+    second session. Another request of the same task waits until that run is over, without a place
+    among those that run: it ends as soon as the run before it does, and that a stop ends too.
     """
 
     def __init__(self, capacity: int) -> None:
         self._turnstile = Turnstile(capacity)
+        self._turns = _Turns()
         self._lock = threading.Lock()
         self._running: dict[str, Future[Answer]] = {}
         self._kept: OrderedDict[str, tuple[Answer, Holds]] = OrderedDict()
 
-    def answer(self, key: str, run: Callable[[], tuple[Answer, Holds | None]]) -> Answer:
+    def answer(self, key: str, run: Callable[[], tuple[Answer, Holds | None]], *, alone: str = "") -> Answer:
         """The answer of the run with this key.
 
         Args:
             key: equal for equal requests.
             run: returns the answer and how to see, before it is given again, that it still holds; None
                 for an answer that is not to be kept.
+            alone: what only one run at a time may have; the key itself when not given.
 
         Raises:
             BaseException: whatever the run raised, to every caller that joined it; whatever looking
@@ -91,11 +119,13 @@ class InlineRuns:
                 self._running[key] = mine
         if joined is not None:
             return dict(joined.result())
-        return self._execute(key, run, mine)
+        return self._execute(key, run, mine, alone or key)
 
-    def _execute(self, key: str, run: Callable[[], tuple[Answer, Holds | None]], mine: Future[Answer]) -> Answer:
+    def _execute(
+        self, key: str, run: Callable[[], tuple[Answer, Holds | None]], mine: Future[Answer], alone: str
+    ) -> Answer:
         try:
-            with self._turnstile.inside():
+            with self._turns.alone(alone), self._turnstile.inside():
                 answer, holds = run()
         except BaseException as error:
             self._forget(key)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from foundry_implementation_actor.delivery.commit import before_task, last_change
+from foundry_implementation_actor.delivery.commit import last_change
 from foundry_implementation_actor.delivery.export import export
 from foundry_implementation_actor.delivery.images.port import ImageOrder, NotBuiltError
 from foundry_implementation_actor.delivery.images.publish import Publisher
@@ -16,9 +16,9 @@ from foundry_implementation_actor.domain.capability import Component
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.event import clip
 from foundry_implementation_actor.domain.run import Accepted, Refused, Reply
+from foundry_implementation_actor.runs.earlier import components_touched
 from foundry_implementation_actor.runs.start import Run
 from foundry_implementation_actor.system.git import Git
-from foundry_implementation_actor.workspace.capture import changed_paths
 
 _LONGEST_CAUSE = 8_000
 _AGAIN = "ask the same again to go on at the images"
@@ -38,7 +38,7 @@ def publish(run: Run, git: Git, commit: str) -> Reply:
     published: tuple[str, ...] = ()
     lost: list[Exception] = []
     try:
-        touched = shop.capability.components_for(changed_paths(git, before_task(git, commit, task.task_id), commit))
+        touched = components_touched(shop, task, git, run.plan.start.refs, commit)
         if shop.publisher is None:
             shop.journal.event("images-off", components=touched)
         else:

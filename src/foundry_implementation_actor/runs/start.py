@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from foundry_implementation_actor.delivery.commit import is_own, trailer
-from foundry_implementation_actor.delivery.push import branches_in_the_way, check_push, remote_commit
+from foundry_implementation_actor.delivery.commit import is_own
+from foundry_implementation_actor.delivery.push import branches_in_the_way, check_push
 from foundry_implementation_actor.delivery.version import untagged
 from foundry_implementation_actor.domain.capability import Component
 from foundry_implementation_actor.domain.change import printable
@@ -16,17 +16,17 @@ from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.domain.event import clip
 from foundry_implementation_actor.domain.run import Refused
 from foundry_implementation_actor.domain.task import TASK_ID_RULE, Task, is_task_id
+from foundry_implementation_actor.runs.earlier import Delivered, components_touched, find_delivered, left_behind
 from foundry_implementation_actor.runs.workshop import Workshop
 from foundry_implementation_actor.session.pen import Pen
 from foundry_implementation_actor.system.git import Git
-from foundry_implementation_actor.workspace.checkout import Checkout, Start, check_out, run_folder
+from foundry_implementation_actor.workspace.checkout import Checkout, Start, check_out
 from foundry_implementation_actor.workspace.configuration import tell
 from foundry_implementation_actor.workspace.grounding import ground
 from foundry_implementation_actor.workspace.left import blocked
 from foundry_implementation_actor.workspace.mirror import Mirror, Refs, cleaned, mirror_of, refresh
 from foundry_implementation_actor.workspace.trusted import Prepared, prepare
 
-REQUEST_TRAILER = "Request"
 _LONGEST_SHOWN = 256
 
 
@@ -35,14 +35,13 @@ class Plan:
     """What a run will do: start from `start`, and push over a branch that is still at `expected`.
 
     `expected` is empty when the branch must not exist. `continues` says that the start is an
-    earlier attempt at the same task; `delivered` is the commit that already answers this very
-    request, or empty.
+    earlier attempt at the same task; `delivered` is what already answers this very request.
     """
 
     start: Start
     expected: str
     continues: bool = False
-    delivered: str = ""
+    delivered: Delivered | None = None
 
 
 @dataclass(frozen=True)
@@ -79,41 +78,48 @@ def read_repository(shop: Workshop, task: Task) -> tuple[Mirror, Refs]:
 def plan(shop: Workshop, task: Task, mirror: Mirror, refs: Refs) -> Plan | Refused:
     """Decide what to build on, or refuse because the branch is somebody else's."""
     base, head = refs.default, refs.task
-    if not head:
-        return Plan(Start(refs, base, task.branch), "")
-    if not is_own(mirror.git, base, head, shop.capability):
-        return Refused(
-            f"the branch {task.branch} exists at {head[:12]} and holds commits that this actor did not make; "
-            "nothing was overwritten: rename or delete the branch, or give the task another id"
-        )
-    if trailer(mirror.git, head, REQUEST_TRAILER) == task.digest(shop.capability.capability):
-        return Plan(Start(refs, base, task.branch), head, delivered=head)
-    continues = bool(task.remediation_context)
+    if head and not is_own(mirror.git, base, head, shop.capability):
+        return _not_ours(task, mirror, refs)
+    delivered = find_delivered(shop, task, mirror.git, refs)
+    if delivered is not None:
+        return Plan(Start(refs, base, task.branch), head, delivered=delivered)
+    continues = bool(head and task.remediation_context)
     return Plan(Start(refs, head if continues else base, task.branch), head, continues=continues)
 
 
-def still_there(shop: Workshop, branch: str, commit: str) -> bool:
-    """Whether a branch that was delivered is still at its commit on the forge.
+def _not_ours(task: Task, mirror: Mirror, refs: Refs) -> Refused:
+    """Why a branch is not worked on that has more than commits of this actor beyond the default branch."""
+    before = left_behind(mirror.git, refs, task.task_id)
+    if before:
+        return Refused(
+            f"the branch {task.branch} goes on from {before[:12]}, which the default branch no longer has; nothing was "
+            "overwritten: rename or delete the branch, and ask again to have the work done on today's default branch"
+        )
+    return Refused(
+        f"the branch {task.branch} exists at {refs.task[:12]} and holds commits that this actor did not make; "
+        "nothing was overwritten: rename or delete the branch, or give the task another id"
+    )
 
-    Raises:
-        ActorError: UNFIT when the forge cannot be reached or the state directory cannot be written.
+
+def check_images(shop: Workshop, task: Task, mirror: Mirror, work: Plan) -> Refused | None:
+    """See, before a session is paid for, that every component's image could be published.
+
+    Of what is delivered already, only those that it touches: what the default branch has become is no matter then.
     """
-    with run_folder(shop.state, shop.capability.clone_prefix("look"), shop.journal) as folder:
-        # An empty directory, so that nothing that lies anywhere else configures this git.
-        return remote_commit(replace(shop.git, git_dir=folder), shop.remote, branch) == commit
-
-
-def check_images(shop: Workshop, mirror: Mirror, base: str) -> Refused | None:
-    """See, before a session is paid for, that every component's image could be published."""
     if shop.publisher is None:
         return None
+    commit, components, git = work.start.base, shop.capability.components, mirror.git
     with shop.journal.step("check-images"):
         shop.publisher.check()
-        return _untagged(shop, mirror, base) or _without_dockerfile(shop, mirror, base)
+        if work.delivered is not None:
+            commit = work.delivered.commit
+            names = components_touched(shop, task, git, work.start.refs, commit)
+            components = tuple(component for component in components if component.name in names)
+        return _untagged(shop, git, commit, components) or _without_dockerfile(git, commit, components)
 
 
-def _untagged(shop: Workshop, mirror: Mirror, base: str) -> Refused | None:
-    commands = untagged(mirror.git, base, shop.capability, shop.capability.components)
+def _untagged(shop: Workshop, git: Git, base: str, components: Sequence[Component]) -> Refused | None:
+    commands = untagged(git, base, shop.capability, components)
     if not commands:
         return None
     tags = " ".join(command.split()[2] for command in commands)
@@ -121,8 +127,8 @@ def _untagged(shop: Workshop, mirror: Mirror, base: str) -> Refused | None:
     return Refused(f"no version tag is reachable from {base[:12]}; run: {told}")
 
 
-def _without_dockerfile(shop: Workshop, mirror: Mirror, base: str) -> Refused | None:
-    missing = _missing_dockerfiles(mirror.git, base, shop.capability.components)
+def _without_dockerfile(git: Git, base: str, components: Sequence[Component]) -> Refused | None:
+    missing = _missing_dockerfiles(git, base, components)
     if not missing:
         return None
     return Refused(
