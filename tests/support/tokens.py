@@ -78,8 +78,9 @@ class _Tokens(BaseHTTPRequestHandler):
             self._tell(400, {})
         else:
             [scope] = query["scope"]
-            self.server.asked.append(scope)
             _, repository, actions = scope.split(":")
+            # A registry writes the actions in any order.
+            self.server.asked.append(f"repository:{repository}:{','.join(sorted(actions.split(',')))}")
             self._tell(200, {"token": self.server.token(repository, actions.split(","))})
 
     def _tell(self, status: int, said: object) -> None:
