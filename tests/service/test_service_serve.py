@@ -146,6 +146,14 @@ def test_a_served_process_shows_no_secret_in_its_environment(folder: Path) -> No
         assert process.wait(60) == 0
 
 
+def test_a_service_that_is_killed_leaves_no_cards(folder: Path) -> None:
+    with serving(folder) as (process, _started, service):
+        assert service.send("GET", "/health").json == {"status": "ok"}
+        process.kill()
+        process.wait(60)
+        assert not list(folder.parent.glob("*-cards-*"))
+
+
 def test_a_port_in_use_ends_serve_with_what_to_do(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in environment(folder).items():
         monkeypatch.setenv(name, value)

@@ -54,10 +54,11 @@ def serve(folder: str | Path = ".", port: int | None = None) -> None:
     settings = Settings.from_env()
     config = CapabilityConfig.load(folder)
     journal = Journal(redact=redactor(settings.secrets()))
-    with cards_of(config, Path(folder)) as cards, _records_on_stdout():
+    with _records_on_stdout():
         engine = ClaudeCodeEngine(config, **settings.engine_kwargs())
         mailbox = AsgiMailbox()
-        boot(cards, config, engine, mailbox)
+        with cards_of(config, Path(folder)) as cards:
+            boot(cards, config, engine, mailbox)
         listening = listen(settings.host, settings.port if port is None else port)
         scrub_environment(SECRET_VARIABLES)
         host(
