@@ -21,13 +21,6 @@ NOBODY_LISTENS = "127.0.0.1:9"
 
 
 @pytest.fixture
-def registry(tmp_path: Path) -> Iterator[LoopbackRegistry]:
-    need_buildah()
-    with LoopbackRegistry(tmp_path / "registry") as registry:
-        yield registry
-
-
-@pytest.fixture
 def line(registry: LoopbackRegistry) -> Iterator[Forwarder]:
     """The way to the registry, which may be cut after a megabyte."""
     with Forwarder(registry.host, after=1_000_000) as line:

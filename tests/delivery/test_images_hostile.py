@@ -8,7 +8,6 @@ import os
 import stat
 import subprocess
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,12 @@ import pytest
 from foundry_implementation_actor.delivery.images.port import NotBuiltError
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.system.process import Stop
-from support.publishing import REPOSITORY, SHELL, Bench, need_buildah
+from support.publishing import REPOSITORY, SHELL, Bench
 from support.registry import LoopbackRegistry, write_login
 
 PROGRAMS = {"bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr"}
 ROOT = PROGRAMS | {"etc", "run", "tmp", "var", "proc", "dev", "sys", "desk", "commit"}
 SECRET = "the-one-secret-of-this-test"
-
-
-@pytest.fixture
-def registry(tmp_path: Path) -> Iterator[LoopbackRegistry]:
-    need_buildah()
-    with LoopbackRegistry(tmp_path / "registry") as registry:
-        yield registry
 
 
 @pytest.fixture

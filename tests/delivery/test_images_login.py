@@ -187,7 +187,7 @@ def test_the_password_is_in_no_argument_no_record_no_answer_no_image_and_no_file
         steps = (shell(ADD_BUSYBOX), write("backend/Dockerfile", LOOKS_AROUND))
         reply, arguments = watched(lambda: place.run(*steps))
         assert reply["accepted"] is True, reply
-        assert b"--digestfile" in arguments
+        assert b"\0bud\0" in arguments
         assert any("image-backend" in file.parts for file in left)
         image = registry.pull(reply["images"][0])
         assert image.files["env"]

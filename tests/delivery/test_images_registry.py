@@ -19,7 +19,7 @@ from foundry_implementation_actor.delivery.images.port import NotBuiltError
 from foundry_implementation_actor.domain.error import ActorError, Code
 from support.place import BRANCH, Place, shell, write
 from support.plain import NOBODY, SOURCES, plain_python
-from support.publishing import REPOSITORY, SHELL, Bench, need_buildah
+from support.publishing import REPOSITORY, SHELL, Bench
 from support.registry import Files, LoopbackRegistry, unpacked
 from support.repos import CAPABILITY_FILES, Repo
 
@@ -32,13 +32,6 @@ ODD: dict[str, str | bytes] = {
     "backend/.hidden/deep/er/bytes": bytes(range(256)),
     ".gitignore": "*.log\n",
 }
-
-
-@pytest.fixture
-def registry(tmp_path: Path) -> Iterator[LoopbackRegistry]:
-    need_buildah()
-    with LoopbackRegistry(tmp_path / "registry") as registry:
-        yield registry
 
 
 def publishing(base: Path, registry: LoopbackRegistry, **settings: str) -> Place:

@@ -150,7 +150,7 @@ def _money(settings: Settings) -> Finding:
     try:
         rows = len(prices_in(settings.model_prices).table)
     except SettingsError as error:
-        return Finding("cost limit", State.WRONG, f"{error.where}: {error.message}", error.hint)
+        return Finding("cost limit", State.WRONG, error.seen, error.hint)
     if settings.max_cost_usd is not None:
         return Finding("cost limit", State.OK, f"{settings.max_cost_usd:g} US dollars a session, by {rows} prices")
     if settings.model_credential in {"", "CLAUDE_CODE_OAUTH_TOKEN"}:
@@ -163,9 +163,8 @@ def _script(place: Path) -> Finding:
     try:
         script = script_in(place)
     except ActorError as error:
-        seen = f"{error.where}: {error.message}" if error.where else error.message
         state = State.WRONG if os.path.exists(place) else State.MISSING  # noqa: PTH110 - raises for no path at all
-        return Finding("script", state, seen, error.hint or "correct the file, or SESSION_SCRIPT")
+        return Finding("script", state, error.seen, error.hint or "correct the file, or SESSION_SCRIPT")
     count = len(script.sessions)
     return Finding("script", State.OK, f"{place}: {count} session{'s' if count > 1 else ''}")
 
@@ -186,8 +185,7 @@ def _images(settings: Settings) -> Iterator[Finding]:
         return
     lacks = list(found.lacks())
     for missing in lacks:
-        seen = f"{missing.where}: {missing.message}" if missing.where else missing.message
-        yield Finding("images", State.MISSING, seen, missing.hint)
+        yield Finding("images", State.MISSING, missing.seen, missing.hint)
     if not lacks:
         reach = "may reach the network" if settings.build_network else "reaches no network"
         seen = f"{found.builder.name} builds them, {found.registry.address} takes them; what a Dockerfile runs {reach}"

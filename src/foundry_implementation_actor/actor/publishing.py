@@ -25,14 +25,18 @@ def publisher(settings: Settings) -> Publisher | None:
     return Publisher(_builder(settings, registry), registry)
 
 
-def registry_secrets(settings: Settings) -> tuple[str, ...]:
-    """What the file of the registry's login holds that must not be shown; one that cannot be read is told by a run."""
+def all_secrets(settings: Settings) -> tuple[str, ...]:
+    """What must not be shown: the settings' own secrets, and what the file of the registry's login holds.
+
+    A file that cannot be read is told by a run.
+    """
+    own = settings.secrets()
     if settings.builder == "none":
-        return ()
+        return own
     try:
-        return tuple(filter(None, passwords(settings.docker_config)))
+        return (*own, *filter(None, passwords(settings.docker_config)))
     except ActorError:
-        return ()
+        return own
 
 
 def _builder(settings: Settings, registry: Registry) -> Builder:

@@ -10,7 +10,7 @@ from functools import cache
 from foundry_implementation_actor.actor.gated import gate_lacks, gate_root, make_pen
 from foundry_implementation_actor.actor.holding import enclosure, session_network
 from foundry_implementation_actor.actor.price_file import prices_in
-from foundry_implementation_actor.actor.publishing import publisher, registry_secrets
+from foundry_implementation_actor.actor.publishing import all_secrets, publisher
 from foundry_implementation_actor.actor.script_file import script_in
 from foundry_implementation_actor.actor.settings import Settings
 from foundry_implementation_actor.domain.capability import Capability
@@ -53,7 +53,7 @@ def workshop(
             "GITHUB_TOKEN is not set", hint=f"give a token with contents:write on {capability.source_repo}"
         )
     prices = prices_in(settings.model_prices)
-    secrets = (*settings.secrets(), *registry_secrets(settings))
+    secrets = all_secrets(settings)
     stop = Stop()
     environment = {"PATH": settings.path, **settings.passed_on}
     tools = {**environment, "HOME": _HOME, "LANG": "C.UTF-8", "GITHUB_TOKEN": settings.github_token}

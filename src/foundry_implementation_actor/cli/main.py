@@ -168,8 +168,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _report(error: ActorError) -> int:
-    place = f"{error.where}: " if error.where else ""
-    click.echo(f"error: {place}{error.message}", err=True)
+    click.echo(f"error: {error.seen}", err=True)
     if error.hint:
         click.echo(f"hint: {error.hint}", err=True)
     return error.meaning.exit_code

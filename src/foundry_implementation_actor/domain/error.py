@@ -61,9 +61,12 @@ class ActorError(Exception):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        place = f"{self.where}: " if self.where else ""
-        advice = f"; {self.hint}" if self.hint else ""
-        return f"{place}{self.message}{advice}"
+        return f"{self.seen}; {self.hint}" if self.hint else self.seen
+
+    @property
+    def seen(self) -> str:
+        """What is wrong and where, without what to do."""
+        return f"{self.where}: {self.message}" if self.where else self.message
 
     @property
     def meaning(self) -> Meaning:

@@ -126,4 +126,4 @@ class _Images:
 
 def _about(ref: str, error: ActorError) -> ActorError:
     """The same error, saying first which image it is about."""
-    return ActorError(error.code, f"{error.where}: {error.message}".removeprefix(": "), hint=error.hint, where=ref)
+    return ActorError(error.code, error.seen, hint=error.hint, where=ref)

@@ -13,6 +13,7 @@ from typing import Any
 
 from foundry_implementation_actor.actor.boot import boot, cards_of
 from foundry_implementation_actor.actor.engine import ClaudeCodeEngine
+from foundry_implementation_actor.actor.publishing import all_secrets
 from foundry_implementation_actor.actor.settings import Settings
 from foundry_implementation_actor.domain.error import ServeError
 from foundry_implementation_actor.service.records import Records
@@ -53,7 +54,7 @@ def serve(folder: str | Path = ".", port: int | None = None) -> None:
     close_memory()
     settings = Settings.from_env()
     config = CapabilityConfig.load(folder)
-    journal = Journal(redact=redactor(settings.secrets()))
+    journal = Journal(redact=redactor(all_secrets(settings)))
     with _records_on_stdout():
         engine = ClaudeCodeEngine(config, **settings.engine_kwargs())
         mailbox = AsgiMailbox()

@@ -17,17 +17,14 @@ from pathlib import Path
 
 from foundry_implementation_actor.domain.capability import Capability
 from foundry_implementation_actor.domain.change import GITLINK, LINK
-from foundry_implementation_actor.domain.command import Command
-from foundry_implementation_actor.domain.error import ActorError
 from foundry_implementation_actor.system.files import locked, remove_tree, try_lock, writable
 from foundry_implementation_actor.system.git import Git, make_git_dir
 from foundry_implementation_actor.system.journal import Journal
-from foundry_implementation_actor.system.process import run
+from foundry_implementation_actor.system.own_users import remove_theirs_too
 from foundry_implementation_actor.workspace.configuration import Entry, Found, look
 from foundry_implementation_actor.workspace.mirror import Mirror, Refs
 
 _LOCK = "lock"
-_REMOVED_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,7 @@ def run_folder(state: Path, prefix: str, journal: Journal) -> Iterator[Path]:
         yield folder
     finally:
         try:
-            remove_tree(folder)
+            remove_theirs_too(folder)
         except OSError as error:
             journal.event("not-removed", level="warn", folder=folder.name, error=_told(error))
         finally:
@@ -150,23 +147,10 @@ def _removed_unless_held(folder: Path) -> bool:
     if lock is None:
         return False
     try:
-        _removed(folder)
+        remove_theirs_too(folder)
     finally:
         os.close(lock)
     return True
-
-
-def _removed(folder: Path) -> None:
-    """Remove a folder, and what in it belongs to users whom this user commands: a builder of images has some."""
-    try:
-        remove_tree(folder)
-    except PermissionError:
-        if os.geteuid() == 0:
-            raise
-        as_all_of_them = ("unshare", "--map-root-user", "--map-auto", "--", "rm", "-rf", "--", str(folder))
-        with contextlib.suppress(ActorError):
-            run(Command(as_all_of_them, Path("/"), {"PATH": os.defpath}, _REMOVED_WITHIN_S))
-        remove_tree(folder)
 
 
 def _told(error: OSError) -> str:

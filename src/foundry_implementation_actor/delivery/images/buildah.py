@@ -24,7 +24,6 @@ from foundry_implementation_actor.delivery.images.enclosed import (
     INSIDE,
     NEEDED,
     enclosed,
-    entered,
     open_desk,
 )
 from foundry_implementation_actor.delivery.images.layout import read_layout
@@ -35,6 +34,7 @@ from foundry_implementation_actor.delivery.images.shut import check_shut
 from foundry_implementation_actor.domain.command import Command
 from foundry_implementation_actor.domain.error import ActorError, Code
 from foundry_implementation_actor.sandbox.memory import in_memory
+from foundry_implementation_actor.system.own_users import remove_theirs_too
 from foundry_implementation_actor.system.process import Stop, run_contained
 
 _RUNTIMES = ("runc", "crun")
@@ -42,7 +42,6 @@ _RUNTIMES = ("runc", "crun")
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 _LONGEST_DIGEST = 200
 _CHECK_TIMEOUT_S = 20.0
-_CLEAN_UP_S = 60.0
 _BUILT = "localhost/built"
 _PACKED = "packed"
 _ELSE = "or set BUILDKIT_HOST, or run with IMAGE_BUILDER=none"
@@ -100,7 +99,7 @@ class Buildah:
             built.pack()
             yield built
         finally:
-            self._clear(desk)
+            remove_theirs_too(desk / INSIDE)
 
     @contextlib.contextmanager
     def command(self, commit: Path, desk: Path, *words: str) -> Iterator[Command]:
@@ -143,12 +142,6 @@ class Buildah:
             yield from ("--label", f"{name}={text}")
         yield from ("--file", f"{COMMIT}/{order.dockerfile}/Dockerfile", "--tag", _BUILT)
         yield f"{COMMIT}/{order.context}"
-
-    def _clear(self, desk: Path) -> None:
-        """Delete what only the users inside can, who are others than the actor's own when that is not root."""
-        if os.geteuid() != 0:
-            argv = (*entered(), "rm", "-rf", str(desk / INSIDE))
-            run_contained(Command(argv, Path("/"), self._environment, _CLEAN_UP_S))
 
     def _runtime(self) -> str | None:
         return next(filter(None, map(self._which, _RUNTIMES)), None)
@@ -198,7 +191,7 @@ class BuiltHere:
             packed = read_layout(self.desk / INSIDE / _PACKED, self.digest)
             self.builder.registry.send(self.order.ref, packed, halt)
         except ActorError as error:
-            said = f"the image could not be pushed: {error.where}: {error.message}".replace(": : ", ": ")
+            said = f"the image could not be pushed: {error.seen}"
             raise ActorError(error.code, said, hint=error.hint, where=self.order.ref) from error
 
     def call(self, said: str, *words: str, pass_fds: tuple[int, ...] = ()) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import re
 from collections.abc import Callable, Iterator
 from urllib.parse import urlencode, urljoin, urlsplit
 
@@ -15,13 +14,12 @@ from requests.exceptions import RequestException, SSLError
 
 from foundry_implementation_actor.delivery.images.asked import Asked
 from foundry_implementation_actor.delivery.images.door import Answer, InsecureError, RefusalError, RegistryDoor
-from foundry_implementation_actor.delivery.images.layout import Blob, Packed
+from foundry_implementation_actor.delivery.images.layout import DIGEST, Blob, Packed
 from foundry_implementation_actor.domain.error import ActorError, Code
 
 _TRIES = 2
 _NOT_FOUND = 404
 _NO_ENTRY = frozenset({401, 403})
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _NAMED = "Docker-Content-Digest"
 _LONGEST_SAID = 300
 _OCI, _DOCKER = "application/vnd.oci.image", "application/vnd.docker.distribution.manifest"
@@ -71,7 +69,7 @@ def _found(door: RegistryDoor, path: str) -> str:
     try:
         named = door.ask("HEAD", path, headers).headers.get(_NAMED, "")
         # Registries need not send the header.
-        return named if _DIGEST.fullmatch(named) else _hashed(door.ask("GET", path, headers))
+        return named if DIGEST.fullmatch(named) else _hashed(door.ask("GET", path, headers))
     except RefusalError as error:
         if error.answer.status == _NOT_FOUND:
             return ""

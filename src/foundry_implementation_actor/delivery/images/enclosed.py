@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from foundry_implementation_actor.system.own_users import AS_THEIR_ROOT
+
 COMMIT = "/commit"
 """Where the commit's files are inside, read-only."""
 DESK = "/desk"
@@ -54,7 +56,7 @@ def enclosed(argv: Sequence[str], commit: Path, desk: Path, environment: Mapping
     words += ["--bind", "/proc", "/proc", "--dev", "/dev", "--ro-bind", "/sys", "/sys"]
     words += ["--ro-bind", str(commit), COMMIT, "--bind", str(desk / INSIDE), DESK, "--chdir", COMMIT]
     words += ["--remount-ro", "/etc", "--remount-ro", "/"]
-    return (*entered(), "bwrap", *words, "--", *_unshared(), *argv)
+    return (*_entered(), "bwrap", *words, "--", *_unshared(), *argv)
 
 
 def open_desk(desk: Path) -> None:
@@ -64,9 +66,9 @@ def open_desk(desk: Path) -> None:
     (desk / INSIDE).chmod(0o777)  # its users are nobody's here; who may pass the desk is for the actor to say
 
 
-def entered() -> tuple[str, ...]:
+def _entered() -> tuple[str, ...]:
     """What makes a plain user root of a namespace that has all the users that /etc/subuid gives to him."""
-    return () if os.geteuid() == 0 else ("unshare", "--map-root-user", "--map-auto", "--")
+    return () if os.geteuid() == 0 else AS_THEIR_ROOT
 
 
 def _unshared() -> Iterator[str]:

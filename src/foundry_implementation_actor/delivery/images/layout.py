@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 from foundry_implementation_actor.domain.error import ActorError, Code
 
-_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+"""What blobs and manifests are named by."""
+
 _KIND = re.compile(r"[a-z]+/[a-z0-9.+-]+")
 _LONGEST_MANIFEST = 4 * 1024 * 1024
 
@@ -61,7 +63,7 @@ def _kind(manifest: Mapping[str, Any]) -> str:
 
 
 def _file(folder: Path, digest: str) -> Path:
-    found = _DIGEST.fullmatch(digest)
+    found = DIGEST.fullmatch(digest)
     if not found:
         raise ValueError(f"{digest!r} is no digest")
     path = folder.parent.resolve() / folder.name / "blobs" / "sha256" / found[1]
